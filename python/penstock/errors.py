@@ -1,0 +1,165 @@
+"""The exception tree: every error says what failed, what was got, what was expected, where, and what to do.
+
+Each class also inherits the built-in that a caller would catch (`ValueError`, `OSError`, ...). The parts are attributes;
+the text is derived from them. An error of user code is wrapped once, at the stage boundary, with `from`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+_PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's code: where a verb was called or a function defined."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
+        return f"{self.file if relative.startswith('..') else relative}:{self.line}"
+
+
+def user_location() -> Location:
+    """The innermost frame outside this package, i.e. the line the user wrote. Cost: a few frames walked."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
+        frame = frame.f_back
+    return Location(frame.f_code.co_filename, frame.f_lineno)
+
+
+class PenstockError(Exception):
+    """Root of the tree.
+
+    Attributes: `what` failed; `got` and `expected`, None where they do not apply; `where` (stage, the user's file:line,
+    origin); `remedy`, what to do.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        got: Any = None,
+        expected: Any = None,
+        where: str | Location | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.what = what
+        self.got = got
+        self.expected = expected
+        self.where = None if where is None else str(where)
+        self.remedy = remedy
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        if self.got is not None:
+            text += f"; got {self.got}"
+        if self.expected is not None:
+            text += f"{',' if self.got is not None else ';'} expected {self.expected}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def __str__(self) -> str:
+        return self._text()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.__dict__.copy())
+
+    def at(self, where: str) -> PenstockError:
+        """The same error, with `where` put in front of what it already said of its place."""
+        copy: PenstockError = _rebuild(type(self), self.__dict__.copy())
+        copy.where = where if self.where is None else f"{where}: {self.where}"
+        return copy
+
+
+def _rebuild(cls: type[PenstockError], attributes: dict[str, Any]) -> PenstockError:
+    error = cls.__new__(cls)
+    error.__dict__.update(attributes)
+    error.args = (error._text(),)
+    return error
+
+
+class InvalidArgumentError(PenstockError, ValueError):
+    """A verb, an op or an option was called with a value it cannot take."""
+
+
+class UnsupportedValueError(PenstockError, TypeError):
+    """A value that no element may hold: a `None` leaf, an object of an unknown type."""
+
+
+class StructureError(PenstockError, ValueError):
+    """Elements of one dataset differ in structure, dtype or rank, or break a signature."""
+
+
+class StackError(StructureError):
+    """Leaves of one batch differ in shape, so they cannot be stacked; names leaf, element and both shapes."""
+
+
+class NoFilesError(PenstockError, FileNotFoundError):
+    """A pattern or folder matched no file."""
+
+
+class ReadError(PenstockError, OSError):
+    """Bytes could not be read; names the file."""
+
+
+class DecodeError(PenstockError, ValueError):
+    """Bytes are not what the decoder takes: truncated, corrupt, empty, or another format."""
+
+
+class UserFunctionError(PenstockError, RuntimeError):
+    """A function of the user's raised; `__cause__` is its own exception with its own traceback."""
+
+
+class SourceError(PenstockError, RuntimeError):
+    """A source of the user's (a generator, an object with `__getitem__`) raised; `__cause__` is its exception."""
+
+
+class NotIndexableError(PenstockError, TypeError):
+    """`ds[i]`, `len(ds)` or a slice of a dataset in which a verb (named) prevents it."""
+
+
+class UnknownLengthError(PenstockError, TypeError):
+    """`len(ds)` of a dataset whose cardinality is unknown or infinite."""
+
+
+class NotResumableError(PenstockError, TypeError):
+    """The state of this pipeline cannot be taken; names the verb and its line."""
+
+
+class StateMismatchError(PenstockError, ValueError):
+    """A state was taken from another pipeline, or by another version."""
+
+
+class GraphError(PenstockError, ValueError):
+    """The graph breaks a law; names the first node that does."""
+
+
+class RuleError(PenstockError, RuntimeError):
+    """An optimizer rule failed or changed what the pipeline means; `skip` it by its name and report it."""
+
+
+class ForkedError(PenstockError, RuntimeError):
+    """The engine was used in a forked child, where its threads do not exist."""
+
+
+class ClosedError(PenstockError, RuntimeError):
+    """An iterator was used after `close()`, or after the error that closed it."""
+
+
+class NativeModuleError(PenstockError, ImportError):
+    """The compiled module is missing or of another version."""
+
+
+class MissingDependencyError(PenstockError, ImportError):
+    """An optional framework that this call needs is not installed."""
+
+
+class PenstockWarning(UserWarning):
+    """Something was done less well than asked; said once."""
