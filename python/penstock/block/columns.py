@@ -1,0 +1,151 @@
+"""Columns: one leaf of many elements. Fixed (one array), rows (arrays kept apart, ragged or large), bytes (objects).
+
+Every column has the same few methods; a row is what the user sees as the leaf. A row of an array column is a view, so
+what aliases a user's array stays read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.block.spec import BYTES, STR, Spec
+
+Array: TypeAlias = NDArray[Any]
+Indices: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayColumn:
+    """Leaves of one shape: `values` [n, *shape], numbers."""
+
+    values: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.values.shape[1:], self.values.dtype)
+
+    def row(self, index: int) -> Any:
+        return self.values[index]
+
+    def rows(self) -> Sequence[Any]:
+        return list(self.values)
+
+    def take(self, indices: Indices) -> Column:
+        return ArrayColumn(self.values[indices])
+
+    def slice(self, start: int, stop: int) -> Column:
+        return ArrayColumn(self.values[start:stop])
+
+
+@dataclass(frozen=True, slots=True)
+class RowsColumn:
+    """Leaves kept apart: arrays of one dtype and rank whose shapes may differ, or which are too large to copy twice."""
+
+    values: list[Array]
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(row.nbytes for row in self.values)
+
+    @property
+    def spec(self) -> Spec:
+        merged = Spec(self.values[0].shape, self.dtype)
+        for shape in {row.shape for row in self.values}:
+            merged = merged.merge(Spec(shape, self.dtype))
+        return merged
+
+    def row(self, index: int) -> Any:
+        return self.values[index]
+
+    def rows(self) -> Sequence[Any]:
+        return self.values
+
+    def take(self, indices: Indices) -> Column:
+        return RowsColumn([self.values[i] for i in indices.tolist()], self.dtype)
+
+    def slice(self, start: int, stop: int) -> Column:
+        return RowsColumn(self.values[start:stop], self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class BytesColumn:
+    """Leaves of bytes or str: `values` [n, *shape] of Python objects; `dtype` says which of the two."""
+
+    values: NDArray[np.object_]
+    dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(map(len, self.values.ravel().tolist())) + 8 * self.values.size
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.values.shape[1:], self.dtype)
+
+    def row(self, index: int) -> Any:
+        return self.values[index]
+
+    def rows(self) -> Sequence[Any]:
+        return self.values.tolist() if self.values.ndim == 1 else list(self.values)
+
+    def take(self, indices: Indices) -> Column:
+        return BytesColumn(self.values[indices], self.dtype)
+
+    def slice(self, start: int, stop: int) -> Column:
+        return BytesColumn(self.values[start:stop], self.dtype)
+
+
+Column: TypeAlias = ArrayColumn | RowsColumn | BytesColumn
+
+
+def object_array(values: Sequence[Any]) -> NDArray[np.object_]:
+    """[n] objects, never looked into."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def column_of_array(array: Array) -> Column:
+    """The rows of a user's array as a column that aliases it (read-only), text as objects.
+
+    Shapes: array [n, ...]. An object array must hold only bytes or only str.
+    """
+    if array.dtype.kind in "SU":
+        return BytesColumn(array.astype(object), BYTES if array.dtype.kind == "S" else STR)
+    if array.dtype.kind == "O":
+        kinds = {type(value) for value in array.ravel().tolist()}
+        return BytesColumn(array, BYTES if kinds == {bytes} else STR)
+    view = array.view()
+    view.flags.writeable = False
+    return ArrayColumn(view)
+
+
+def concat_columns(columns: Sequence[Column]) -> Column:
+    """One column after another. They hold the same leaf, so their dtypes agree; shapes may not."""
+    if len(columns) == 1:
+        return columns[0]
+    first = columns[0]
+    if isinstance(first, BytesColumn) and len({column.values.shape[1:] for column in columns}) == 1:  # type: ignore[union-attr]  # a text leaf is BytesColumn unless its rows differ in shape
+        return BytesColumn(np.concatenate([column.values for column in columns]), first.dtype)
+    if all(isinstance(c, ArrayColumn) and c.values.shape[1:] == first.spec.shape for c in columns):
+        return ArrayColumn(np.concatenate([column.values for column in columns]))
+    return RowsColumn([row for column in columns for row in column.rows()], first.spec.dtype)

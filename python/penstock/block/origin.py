@@ -1,0 +1,183 @@
+"""Origins: the identity of each element of a block, computed only when a random op or an error asks for it.
+
+A source gives (source, index); zip joins the parts; a repeat adds its pass; a batch is named by its first element and
+its count; unbatching adds the row. `ids` is a 64-bit digest of that, the same on every machine: randomness is keyed by
+it. `describe` is for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.block.columns import Indices
+from penstock.rng import UInt64s, mix_ids
+
+
+class Origins(Protocol):
+    """Identities of n elements."""
+
+    def __len__(self) -> int: ...
+
+    def ids(self) -> UInt64s:
+        """[n] uint64, one digest an element."""
+        ...
+
+    def take(self, indices: Indices) -> Origins: ...
+
+    def describe(self, row: int) -> str:
+        """`element 1871 of from_folder at train.py:3`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOrigins:
+    """Row `index[i]` of source `number`; `label` is its verb and line."""
+
+    number: int
+    label: str
+    index: Indices
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def ids(self) -> UInt64s:
+        return mix_ids(self.index.astype(np.uint64), self.number)
+
+    def take(self, indices: Indices) -> Origins:
+        return SourceOrigins(self.number, self.label, self.index[indices])
+
+    def describe(self, row: int) -> str:
+        return f"element {self.index[row]} of {self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class ZipOrigins:
+    """Elements joined from one of each part."""
+
+    parts: tuple[Origins, ...]
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def ids(self) -> UInt64s:
+        joined = self.parts[0].ids()
+        for part in self.parts[1:]:
+            joined = mix_ids(joined, part.ids())
+        return joined
+
+    def take(self, indices: Indices) -> Origins:
+        return ZipOrigins(tuple(part.take(indices) for part in self.parts))
+
+    def describe(self, row: int) -> str:
+        return self.parts[0].describe(row)
+
+
+@dataclass(frozen=True, slots=True)
+class PassOrigins:
+    """The elements of one pass of a repeat."""
+
+    inner: Origins
+    number: int
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def ids(self) -> UInt64s:
+        return mix_ids(self.inner.ids(), self.number)
+
+    def take(self, indices: Indices) -> Origins:
+        return PassOrigins(self.inner.take(indices), self.number)
+
+    def describe(self, row: int) -> str:
+        return f"{self.inner.describe(row)} (pass {self.number})"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOrigins:
+    """Batches of consecutive elements of `inner`: batch i holds rows starts[i] to starts[i] + counts[i]."""
+
+    inner: Origins
+    starts: Indices
+    counts: Indices
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def ids(self) -> UInt64s:
+        return mix_ids(self.inner.take(self.starts).ids(), self.counts.astype(np.uint64))
+
+    def take(self, indices: Indices) -> Origins:
+        return BatchOrigins(self.inner, self.starts[indices], self.counts[indices])
+
+    def describe(self, row: int) -> str:
+        return f"batch of {self.counts[row]} from {self.inner.describe(int(self.starts[row]))}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigins:
+    """Row `row[i]` of element i of `inner`: what unbatching gives."""
+
+    inner: Origins
+    row: Indices
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def ids(self) -> UInt64s:
+        return mix_ids(self.inner.ids(), self.row.astype(np.uint64))
+
+    def take(self, indices: Indices) -> Origins:
+        return RowOrigins(self.inner.take(indices), self.row[indices])
+
+    def describe(self, row: int) -> str:
+        return f"row {self.row[row]} of {self.inner.describe(row)}"
+
+
+@dataclass(frozen=True, slots=True)
+class MixedOrigins:
+    """Elements of several kinds of origin: element i is row `row[i]` of `parts[part[i]]`."""
+
+    parts: tuple[Origins, ...]
+    part: NDArray[np.int64]
+    row: Indices
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def ids(self) -> UInt64s:
+        ids = np.empty(len(self.row), dtype=np.uint64)
+        for number, origins in enumerate(self.parts):
+            chosen = np.flatnonzero(self.part == number)
+            ids[chosen] = origins.take(self.row[chosen]).ids()
+        return ids
+
+    def take(self, indices: Indices) -> Origins:
+        return MixedOrigins(self.parts, self.part[indices], self.row[indices])
+
+    def describe(self, row: int) -> str:
+        return self.parts[int(self.part[row])].describe(int(self.row[row]))
+
+
+def concat_origins(parts: Sequence[Origins]) -> Origins:
+    """The origins of blocks laid one after another."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, SourceOrigins) and all(isinstance(p, SourceOrigins) and p.number == first.number for p in parts):
+        return SourceOrigins(first.number, first.label, np.concatenate([p.index for p in parts]))  # type: ignore[attr-defined]  # the line above says they are SourceOrigins
+    if isinstance(first, PassOrigins) and all(isinstance(p, PassOrigins) and p.number == first.number for p in parts):
+        return PassOrigins(concat_origins([p.inner for p in parts]), first.number)  # type: ignore[attr-defined]  # likewise
+    if isinstance(first, ZipOrigins) and all(isinstance(p, ZipOrigins) for p in parts):
+        columns = zip(*(p.parts for p in parts), strict=True)  # type: ignore[attr-defined]  # likewise
+        return ZipOrigins(tuple(concat_origins(column) for column in columns))
+    lengths = [len(p) for p in parts]
+    return MixedOrigins(
+        tuple(parts),
+        np.repeat(np.arange(len(parts), dtype=np.int64), lengths),
+        np.concatenate([np.arange(length, dtype=np.int64) for length in lengths]),
+    )

@@ -1,0 +1,107 @@
+"""What an element looks like before there is one: shape and dtype of each leaf, unknown dimensions as None."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.block.tree import Structure, structure_of
+from penstock.errors import InvalidArgumentError
+
+BYTES = np.dtype("S")
+STR = np.dtype("U")
+
+Shape: TypeAlias = tuple[int | None, ...]
+SpecTree: TypeAlias = Any  # a nested tuple or dict of Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape and dtype of one leaf.
+
+    `shape` has None for a dimension that varies, and is None itself when the rank does. `dtype` is a NumPy dtype;
+    bytes are `np.dtype("S")`, str is `np.dtype("U")`, whatever their length.
+    """
+
+    shape: Shape | None
+    dtype: np.dtype[Any]
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        object.__setattr__(self, "shape", None if shape is None else tuple(shape))
+        object.__setattr__(self, "dtype", _as_dtype(dtype))
+        for dimension in self.shape or ():
+            if dimension is not None and (not isinstance(dimension, int | np.integer) or dimension < 0):
+                raise InvalidArgumentError("bad dimension in a Spec", got=repr(shape), expected="integers >= 0 or None")
+
+    def __str__(self) -> str:
+        name = {"S": "bytes", "U": "str"}.get(self.dtype.kind, self.dtype.name)
+        if self.shape is None:
+            return f"{name}[...]"
+        return f"{name}[{', '.join('?' if d is None else str(d) for d in self.shape)}]"
+
+    def is_compatible_with(self, other: Spec) -> bool:
+        """Whether a leaf of spec `other` could be one of these: same dtype, and known dimensions agree."""
+        if self.dtype != other.dtype:
+            return False
+        if self.shape is None or other.shape is None:
+            return True
+        return len(self.shape) == len(other.shape) and all(
+            a is None or b is None or a == b for a, b in zip(self.shape, other.shape, strict=True)
+        )
+
+    def merge(self, other: Spec) -> Spec:
+        """The narrowest spec that both fit; dtypes must agree."""
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return Spec(None, self.dtype)
+        return Spec(tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True)), self.dtype)
+
+    def batched(self, size: int | None) -> Spec:
+        """The spec of `size` such leaves stacked (None: varies)."""
+        return Spec(None if self.shape is None else (size, *self.shape), self.dtype)
+
+
+def _as_dtype(dtype: Any) -> np.dtype[Any]:
+    if dtype is bytes:
+        return BYTES
+    if dtype is str:
+        return STR
+    numpy_dtype = getattr(dtype, "as_numpy_dtype", dtype)  # tf.DType
+    if numpy_dtype is object or (isinstance(numpy_dtype, np.dtype) and numpy_dtype.kind == "O"):  # tf.string
+        return BYTES
+    try:
+        result = np.dtype(numpy_dtype)
+    except TypeError:
+        raise InvalidArgumentError(
+            "not a dtype", got=repr(dtype), expected="a NumPy dtype or its name, bytes, or str"
+        ) from None
+    return BYTES if result.kind == "S" else STR if result.kind == "U" else result
+
+
+def as_spec(signature: Any) -> tuple[Structure, tuple[Spec, ...]]:
+    """A user's `output_signature` as (structure, specs): Spec, tf.TensorSpec, or a tuple or dict of them."""
+    structure = structure_of(signature, is_leaf=lambda value: hasattr(value, "shape") and hasattr(value, "dtype"))
+    specs = []
+    for name, leaf in zip(structure.names(), structure.flatten(signature), strict=True):
+        if isinstance(leaf, Spec):
+            specs.append(leaf)
+        elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            rank_known = getattr(leaf.shape, "rank", 0) is not None
+            specs.append(Spec(tuple(leaf.shape) if rank_known else None, leaf.dtype))
+        else:
+            raise InvalidArgumentError(
+                f"leaf {name!r} of a signature is not a spec", got=repr(leaf), expected="penstock.Spec(shape, dtype)"
+            )
+    return structure, tuple(specs)
+
+
+def render_spec(tree: SpecTree) -> str:
+    """A nested spec on one line, for error texts and `explain()`."""
+    if tree is None:
+        return "unknown"
+    if isinstance(tree, Spec):
+        return str(tree)
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{key!r}: {render_spec(value)}" for key, value in tree.items()) + "}"
+    return "(" + ", ".join(render_spec(value) for value in tree) + ("," if len(tree) == 1 else "") + ")"
