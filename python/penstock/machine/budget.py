@@ -1,0 +1,36 @@
+"""The budget of one process, with the limits that decided it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import InvalidArgumentError
+from penstock.machine.cpu import cpu_limit
+from penstock.machine.limit import ROOT
+from penstock.machine.memory import memory_limit
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the engine may use: at least 1 CPU, and bytes still free when it was measured.
+
+    `cpu_reason` and `memory_reason` name the limit that decided each, for `explain()`.
+    """
+
+    cpus: int
+    memory_bytes: int
+    cpu_reason: str
+    memory_reason: str
+
+    def __post_init__(self) -> None:
+        if self.cpus < 1:
+            raise InvalidArgumentError("a budget without a CPU", got=self.cpus, expected="cpus >= 1")
+        if self.memory_bytes < 0:
+            raise InvalidArgumentError("a negative budget", got=self.memory_bytes, expected="memory_bytes >= 0")
+
+
+def measure_budget(root: Path = ROOT, affinity: int | None = None) -> Budget:
+    """The budget of this process now. Cost: some twenty small files; once per iterator, not per element."""
+    cpu, memory = cpu_limit(root, affinity), memory_limit(root)
+    return Budget(int(cpu.amount), int(memory.amount), cpu.reason, memory.reason)
