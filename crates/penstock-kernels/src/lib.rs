@@ -3,6 +3,12 @@
 //! No Python here: the binding is `penstock-py`. Every kernel has a slow twin in `python/penstock/kernels/reference.py`.
 //! Bytes from outside give an error, never a panic.
 
+pub mod fault;
+pub mod file;
 pub mod gather;
+pub mod image;
+pub mod jpeg;
 pub mod permute;
 pub mod philox;
+pub mod png;
+pub mod resize;

@@ -1,17 +1,24 @@
 //! `penstock._native`: converts arguments and errors and releases the GIL; all work is in `penstock-kernels`.
 
-use pyo3::prelude::*;
-
+mod codec;
 mod gather;
+mod pixels;
 mod random;
 
-#[pymodule]
-fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add_function(wrap_pyfunction!(random::philox_words, m)?)?;
-    m.add_function(wrap_pyfunction!(random::philox, m)?)?;
-    m.add_function(wrap_pyfunction!(random::permute, m)?)?;
-    m.add_function(wrap_pyfunction!(random::permute_range, m)?)?;
-    m.add_function(wrap_pyfunction!(gather::gather_rows, m)?)?;
-    Ok(())
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::codec::{decode_jpeg, decode_png_u16, decode_png_u8, read_file};
+    #[pymodule_export]
+    use crate::gather::gather_rows;
+    #[pymodule_export]
+    use crate::pixels::{
+        crop, flip_left_right, floats_to_bytes, map_bytes, resize_bilinear, resize_nearest, scale_channels, standardize,
+    };
+    #[pymodule_export]
+    use crate::random::{permute, permute_range, philox, philox_words};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "a dunder of the Python module")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

@@ -1,9 +1,12 @@
 """The slow twin of each kernel, in NumPy: what a kernel means, and what its tests compare it with.
 
-`philox` has its twin in `penstock.rng.philox_reference`; `gather_rows` has `numpy.take`.
+`philox` has its twin in `penstock.rng.philox_reference`; `gather_rows` has `numpy.take`, a crop slicing, a flip
+`[..., ::-1, :]`, the decoders Pillow (in the tests). Images are [..., h, w, c].
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,3 +65,109 @@ def _feistel(key: int, n: int, values: NDArray[np.int64]) -> NDArray[np.int64]:
 def _mix(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
     first = value * np.uint32(0x7FEB352D)
     return (first ^ (first >> np.uint32(15))) * np.uint32(0x846CA68B)
+
+
+def resize_bilinear(images: NDArray[Any], height: int, width: int, antialias: bool = False) -> NDArray[np.float32]:
+    """Resize by a weight matrix for each axis, in float64."""
+    down = _resize_weights(images.shape[-3], height, antialias)
+    across = _resize_weights(images.shape[-2], width, antialias)
+    resized = np.einsum("yh,xw,...hwc->...yxc", down, across, images.astype(np.float64), optimize=True)
+    single: NDArray[np.float32] = resized.astype(np.float32)
+    return single
+
+
+def _resize_weights(source: int, target: int, antialias: bool) -> NDArray[np.float64]:
+    ratio = source / target
+    centres = (np.arange(target) + 0.5) * ratio - 0.5
+    if antialias:
+        distance = np.abs(np.arange(source) - centres[:, None]) / max(ratio, 1.0)
+    else:
+        distance = np.abs(np.arange(source) - np.clip(centres, 0, source - 1)[:, None])
+    weights = np.maximum(1.0 - distance, 0.0)
+    normalised: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def resize_nearest(images: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+    """Resize by taking the pixel whose centre is nearest."""
+    rows, columns = _nearest(images.shape[-3], height), _nearest(images.shape[-2], width)
+    return images[..., rows[:, None], columns, :]
+
+
+def _nearest(source: int, target: int) -> NDArray[np.int64]:
+    scale = np.float32(source) / np.float32(target)
+    centres = (np.arange(target, dtype=np.float32) + np.float32(0.5)) * scale
+    return np.minimum(centres.astype(np.int64), source - 1)
+
+
+def normalize(images: NDArray[Any], mean: NDArray[np.float64], std: NDArray[np.float64]) -> NDArray[np.float32]:
+    """`(value / 255 - mean) / std` of uint8, `(value - mean) / std` of anything else, per channel, in float64."""
+    values = images.astype(np.float64)
+    if images.dtype == np.uint8:
+        values /= 255.0
+    normalised: NDArray[np.float32] = ((values - mean) / std).astype(np.float32)
+    return normalised
+
+
+def adjust_brightness(images: NDArray[Any], delta: float) -> NDArray[Any]:
+    """Add `delta` in units of the full range, as tf.image.adjust_brightness.
+
+    Integers pass through float32 and are clamped; floats are not.
+    """
+    if _is_float(images.dtype):
+        shifted: NDArray[Any] = images + images.dtype.type(delta)
+        return shifted
+    floats = convert_image_dtype(images, np.dtype(np.float32)) + np.float32(delta)
+    return convert_image_dtype(floats, images.dtype, saturate=True)
+
+
+def convert_image_dtype(images: NDArray[Any], dtype: np.dtype[Any], saturate: bool = False) -> NDArray[Any]:
+    """Convert between floats of [0, 1] and integers of [0, max], as tf.image.convert_image_dtype.
+
+    Units: integers widen and narrow by powers of two; floats become integers times `max + 0.5`, cut towards zero.
+    """
+    if images.dtype == dtype:
+        return images.copy()
+    source_float, target_float = _is_float(images.dtype), _is_float(dtype)
+    if source_float and target_float:
+        return images.astype(dtype)
+    if target_float:
+        scaled: NDArray[Any] = images.astype(dtype) * np.asarray(1.0 / np.iinfo(images.dtype).max, dtype)
+        return scaled
+    limits = np.iinfo(dtype)
+    if source_float:
+        return _cut(images * np.asarray(limits.max + 0.5, images.dtype), dtype, saturate)
+    return _rescale_integers(images, dtype, saturate)
+
+
+def _rescale_integers(images: NDArray[Any], dtype: np.dtype[Any], saturate: bool) -> NDArray[Any]:
+    source_max, target_max = int(np.iinfo(images.dtype).max), int(np.iinfo(dtype).max)
+    if source_max > target_max:
+        return _cut(images // images.dtype.type((source_max + 1) // (target_max + 1)), dtype, saturate)
+    widened: NDArray[Any] = _cut(images, dtype, saturate) * dtype.type((target_max + 1) // (source_max + 1))
+    return widened
+
+
+def _cut(values: NDArray[Any], dtype: np.dtype[Any], saturate: bool) -> NDArray[Any]:
+    """To integers, towards zero; NaN is 0.
+
+    Out of range: clamped if `saturate`, else cut to int32 (int64 for targets of 32 bits or more), whose low bits stay.
+    """
+    limits = np.iinfo(dtype)
+    if values.dtype.kind in "iu":
+        if saturate:
+            source = np.iinfo(values.dtype)
+            values = np.clip(values, max(limits.min, source.min), min(limits.max, source.max))
+        return values.astype(dtype)
+    low, high = float(limits.min), float(limits.max)
+    if not saturate:
+        high = 2.0 ** (31 if dtype.itemsize <= 2 else 63)
+        low = -high
+    if not saturate or high > limits.max:  # float64 rounds the largest int64 up
+        high = float(np.nextafter(high, 0.0))
+    whole = np.clip(np.nan_to_num(values.astype(np.float64), nan=0.0), low, high)
+    return whole.astype(dtype) if saturate else whole.astype(np.int64).astype(dtype)
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return not np.issubdtype(dtype, np.integer)

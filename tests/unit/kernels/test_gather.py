@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from penstock.kernels.gather import gather_rows
 
 DTYPES = st.sampled_from(["?", "u1", "i2", "f2", "f4", "i8", "c16", "S5", "U3", "M8[s]"])

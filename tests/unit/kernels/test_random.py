@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from penstock import _native
 from penstock.kernels.random import philox
 from penstock.rng import philox_reference

@@ -1,0 +1,113 @@
+//! PNG decoding: palette, grey, alpha, 16 bits and interlacing, to the channels and depth that were asked for.
+//!
+//! Channels convert as in tf.io.decode_png: alpha is dropped or made opaque, grey is copied to three, colour becomes
+//! BT.601 luma. 0 means what is stored: a palette is 3, or 4 if it has transparency.
+
+use std::io::Cursor;
+
+use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
+
+use crate::fault::{check_pixels, DecodeFault};
+use crate::image::Image;
+
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// Decode to 8 bits a channel; of 16 stored ones the upper 8 are kept.
+pub fn decode_u8(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u8>, DecodeFault> {
+    let raw = decode(data, channels, limit_pixels)?;
+    let bytes = if raw.wide { raw.data.chunks_exact(2).map(|pair| pair[0]).collect() } else { raw.data };
+    Ok(Image {
+        data: convert(bytes, raw.stored, raw.wanted, u8::MAX, luma),
+        height: raw.height,
+        width: raw.width,
+        channels: raw.wanted,
+    })
+}
+
+/// Decode to 16 bits a channel; 8 stored ones are repeated (times 257).
+pub fn decode_u16(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u16>, DecodeFault> {
+    let raw = decode(data, channels, limit_pixels)?;
+    let words = if raw.wide {
+        raw.data.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
+    } else {
+        raw.data.iter().map(|&byte| u16::from(byte) * 257).collect()
+    };
+    Ok(Image {
+        data: convert(words, raw.stored, raw.wanted, u16::MAX, luma),
+        height: raw.height,
+        width: raw.width,
+        channels: raw.wanted,
+    })
+}
+
+struct Raw {
+    data: Vec<u8>,
+    wide: bool,
+    stored: usize,
+    wanted: usize,
+    height: usize,
+    width: usize,
+}
+
+fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, DecodeFault> {
+    if !data.starts_with(SIGNATURE) {
+        return Err(DecodeFault::not_a("PNG", data));
+    }
+    let mut decoder = Decoder::new_with_limits(Cursor::new(data), Limits { bytes: usize::MAX });
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let fault = |error: png::DecodingError| match error {
+        png::DecodingError::IoError(_) => {
+            DecodeFault::new(format!("truncated: premature end after {} bytes", data.len()))
+        }
+        other => DecodeFault::new(format!("corrupt PNG: {other}")),
+    };
+    let header = decoder.read_header_info().map_err(fault)?;
+    let (width, height) = (header.width as usize, header.height as usize);
+    let stored_color = header.color_type;
+    check_pixels(width, height, limit_pixels)?;
+    let mut reader = decoder.read_info().map_err(fault)?;
+    let transparent = reader.info().trns.is_some();
+    let size = reader.output_buffer_size().ok_or_else(|| DecodeFault::new("too large for this machine"))?;
+    let mut pixels = vec![0; size];
+    reader.next_frame(&mut pixels).map_err(fault)?;
+    reader.finish().map_err(fault)?;
+    let (color, depth) = reader.output_color_type();
+    let wanted = match (channels, stored_color) {
+        (0, ColorType::Indexed) => 3 + usize::from(transparent),
+        (0, color) => color.samples(),
+        (given, _) => given,
+    };
+    Ok(Raw { data: pixels, wide: depth == BitDepth::Sixteen, stored: color.samples(), wanted, height, width })
+}
+
+/// Values that can be weighed and added without overflow.
+trait Sample: Copy + Into<u32> + TryFrom<u32> {}
+impl Sample for u8 {}
+impl Sample for u16 {}
+
+fn luma<T: Sample>(r: T, g: T, b: T) -> T {
+    let [r, g, b]: [u64; 3] = [r, g, b].map(|v| u64::from(v.into()));
+    let value = (19_595 * r + 38_470 * g + 7_471 * b + 32_768) >> 16;
+    T::try_from(value as u32).unwrap_or_else(|_| unreachable!("a weighted mean is not above its terms"))
+}
+
+fn convert<T: Copy>(data: Vec<T>, stored: usize, wanted: usize, opaque: T, luma: impl Fn(T, T, T) -> T) -> Vec<T> {
+    if stored == wanted {
+        return data;
+    }
+    let mut out = Vec::with_capacity(data.len() / stored * wanted);
+    for pixel in data.chunks_exact(stored) {
+        let alpha = if stored.is_multiple_of(2) { pixel[stored - 1] } else { opaque };
+        let (r, g, b) = if stored > 2 { (pixel[0], pixel[1], pixel[2]) } else { (pixel[0], pixel[0], pixel[0]) };
+        match wanted {
+            1 | 2 => out.push(if stored > 2 { luma(r, g, b) } else { r }),
+            _ => out.extend([r, g, b]),
+        }
+        if wanted.is_multiple_of(2) {
+            out.push(alpha);
+        }
+    }
+    out
+}
