@@ -1,0 +1,42 @@
+"""Every op and its traits: the one table that tracing, purity analysis and the tests look things up in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.ops import image, io, math
+
+
+@dataclass(frozen=True, slots=True)
+class OpTraits:
+    """What the engine may assume of an op.
+
+    random: draws from the element's stream. io_bound: waits more than it computes. holds_gil: threads do not help.
+    pure: the result depends on arguments and stream alone, so it may run anywhere, in any order.
+    """
+
+    random: bool = False
+    io_bound: bool = False
+    holds_gil: bool = False
+    pure: bool = True
+
+
+OPS: dict[Callable[..., Any], OpTraits] = {
+    io.read_file: OpTraits(io_bound=True),
+    io.decode_jpeg: OpTraits(),
+    io.decode_png: OpTraits(),
+    image.resize: OpTraits(),
+    image.flip_left_right: OpTraits(),
+    image.random_flip_left_right: OpTraits(random=True),
+    image.adjust_brightness: OpTraits(),
+    image.random_brightness: OpTraits(random=True),
+    image.convert_image_dtype: OpTraits(),
+    image.central_crop: OpTraits(),
+    image.crop_to_bounding_box: OpTraits(),
+    image.random_crop: OpTraits(random=True),
+    image.random_resized_crop: OpTraits(random=True),
+    image.normalize: OpTraits(),
+    math.cast: OpTraits(),
+}

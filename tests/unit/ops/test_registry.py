@@ -1,0 +1,18 @@
+"""The table of ops holds every public op, with its traits."""
+
+from penstock import image, io
+from penstock.ops.registry import OPS
+
+
+def test_registry_holds_every_public_op():
+    public = {getattr(module, name) for module in (image, io) for name in module.__all__}
+    assert public == set(OPS)
+
+
+def test_registry_marks_random_ops():
+    assert {op.__name__ for op, traits in OPS.items() if traits.random} == {
+        "random_flip_left_right",
+        "random_brightness",
+        "random_crop",
+        "random_resized_crop",
+    }
