@@ -74,7 +74,7 @@ def flip_left_right(images: Image) -> Image:
 def crop(images: Image, top: int, left: int, height: int, width: int) -> Image:
     """A C-contiguous copy of a region of [..., h, w, c]; any dtype. A contiguous image is read only where needed."""
     if not images.flags.c_contiguous or images.size == 0:
-        return np.ascontiguousarray(images[..., top : top + height, left : left + width, :])
+        return np.array(images[..., top : top + height, left : left + width, :], order="C")
     cropped = _native.crop(_bytes(images), top, left, height, width).view(images.dtype)
     return cropped.reshape(*images.shape[:-3], height, width, images.shape[-1])
 
