@@ -1,0 +1,270 @@
+"""A feed as something that Keras' `fit`, `evaluate`, `predict` and `validation_data` take, on every backend.
+
+Keras takes few things: arrays, tf.data, PyDataset, DataLoader, generators, and a `DataAdapter`, its own inner form of
+all of them. The last is the only one that copies nothing, loses nothing and repeats nothing, so a feed becomes one.
+It is not exported by Keras: where it is missing or not accepted, the feed becomes a `tf.data.Dataset` on TensorFlow and
+a `PyDataset` elsewhere (on TensorFlow, Keras reads a PyDataset from several threads at once). Only this file knows.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.adapters.feed import Feed
+from penstock.adapters.jax import converter as jax_converter
+from penstock.adapters.nest import named_leaves
+from penstock.adapters.passes import Passes
+from penstock.adapters.tensorflow import converter as tensorflow_converter
+from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
+from penstock.adapters.torch import converter as torch_converter
+from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
+
+_FIRST_VERSION = (3, 9)  # 3.0 to 3.6 have the class and refuse its instances
+
+
+def to_keras(feed: Feed) -> Any:
+    """What `model.fit(x)` takes, giving each batch of `feed` once per epoch, without a copy where the buffers allow it.
+
+    Each call of `fit` goes on with the next epoch. One device for now.
+
+    Raises: InvalidArgumentError: the elements are no batches, or there are none, or too many parts.
+        UnsupportedValueError: a leaf is text and the backend has no dtype for it.
+        MissingDependencyError: Keras is not installed.
+    """
+    try:
+        import keras
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_keras needs Keras", got=str(error), remedy='pip install "keras>=3.9" and a backend'
+        ) from error
+    backend = keras.backend.backend()
+    _check(feed, backend)
+    base = _data_adapter()
+    if base is not None:
+        return type("PenstockDataAdapter", (Adapter, base), {"__doc__": Adapter.__doc__})(feed)
+    if backend == "tensorflow":
+        return to_tf_dataset(feed)
+    return _py_dataset(feed, keras.utils.PyDataset)
+
+
+class Adapter:
+    """The body of the DataAdapter, without its base class, which is known only once Keras is imported.
+
+    `feed` may be replaced by another around it before the first epoch, to record what passes.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__()
+        self.passes = Passes(feed, is_peek=_is_symbolic_build)
+
+    @property
+    def feed(self) -> Feed:
+        return self.passes.feed
+
+    @feed.setter
+    def feed(self, feed: Feed) -> None:
+        self.passes.feed = feed
+
+    def get_tf_dataset(self) -> Any:
+        return _TensorFlowPasses(self.passes)
+
+    def get_jax_iterator(self) -> Iterator[Any]:
+        _require_one_device()
+        return self.passes(jax_converter())
+
+    def get_torch_dataloader(self) -> Iterator[Any]:
+        return self.passes(torch_converter(_torch_device()))
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        return self.passes()
+
+    @property
+    def num_batches(self) -> int | None:
+        _check_arguments_of_fit(sys._getframe(1).f_locals)
+        return self.feed.cardinality if self.feed.cardinality >= 0 else None
+
+    @property
+    def batch_size(self) -> int | None:
+        return self.feed.batch_size
+
+    @property
+    def has_partial_batch(self) -> bool | None:
+        return self.feed.has_partial_batch
+
+    @property
+    def partial_batch_size(self) -> int | None:
+        return self.feed.partial_batch_size
+
+    def on_epoch_begin(self) -> None:
+        """Nothing: Keras does not call these in pairs, so epochs are counted where they are opened."""
+
+    def on_epoch_end(self) -> None:
+        """Nothing, for the same reason."""
+
+
+class _TensorFlowPasses:
+    """A plain iterable in the place of a `tf.data.Dataset`: Keras then hands each batch to its compiled step itself."""
+
+    def __init__(self, passes: Passes) -> None:
+        self._passes = passes
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._passes(tensorflow_converter(), end=end_of_data)
+
+    @property
+    def _variant_tensor(self) -> Any:
+        # Every strategy but the default one asks a dataset for this, to take it apart.
+        raise _one_device("a tf.distribute strategy")
+
+
+def _check(feed: Feed, backend: str) -> None:
+    if feed.cardinality == 0:
+        raise InvalidArgumentError(
+            "to_keras: the dataset has no batch",
+            expected="at least one",
+            remedy="it is empty, or smaller than a batch whose remainder is dropped",
+        )
+    spec = feed.element_spec
+    if isinstance(spec, tuple) and len(spec) > 3:
+        raise InvalidArgumentError(
+            "to_keras: too many parts in an element",
+            got=f"{len(spec)}",
+            expected="inputs, (inputs, targets) or (inputs, targets, sample_weights)",
+            remedy="put what belongs together into one tuple or dict",
+        )
+    for name, leaf in named_leaves(spec):
+        if leaf.shape == ():
+            raise InvalidArgumentError(
+                f"to_keras: leaf {name!r} is a single value",
+                got=str(leaf),
+                expected="batches",
+                remedy="add .batch(batch_size) at the end",
+            )
+        if leaf.dtype.kind in "SU" and backend != "tensorflow":
+            raise UnsupportedValueError(
+                f"to_keras: leaf {name!r} is text, which the backend {backend!r} has no dtype for",
+                got=str(leaf),
+                expected="numbers",
+                remedy="drop that leaf, or map it to numbers, before the batch",
+            )
+
+
+def _check_arguments_of_fit(variables: dict[str, Any]) -> None:
+    """Refuse what Keras would drop in silence: what `fit` was given beside a DataAdapter.
+
+    `variables` are those of the function in Keras that asks for the length, which holds those arguments. Where a
+    version asks from elsewhere, nothing is found and nothing is said.
+    """
+    for name in ("y", "sample_weight"):
+        if variables.get(name) is not None:
+            raise InvalidArgumentError(
+                f"fit: {name} was given beside a Penstock dataset",
+                expected="it as a part of the dataset's elements: (inputs, targets, sample_weights)",
+            )
+    if variables.get("class_weight") is not None:
+        warnings.warn(
+            "class_weight is ignored for a Penstock dataset: "
+            "map each element to (inputs, targets, sample_weight) instead",
+            stacklevel=5,
+        )
+
+
+def _is_symbolic_build() -> bool:
+    """Whether Keras reads this batch only to learn shapes: the function that does is among our callers."""
+    frame = sys._getframe(1)
+    for _ in range(12):
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+        if frame.f_code.co_name == "_symbolic_build":
+            return True
+    return False
+
+
+def _one_device(got: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        "to_keras: several devices are not fed yet", got=got, expected="one device", remedy="this is to come"
+    )
+
+
+def _require_one_device() -> None:
+    import keras
+
+    distribution = keras.distribution.distribution()
+    devices = 1 if distribution is None else distribution.device_mesh.devices.size
+    if devices > 1:
+        raise _one_device(f"a keras.distribution over {devices}")
+
+
+def _torch_device() -> Any:
+    try:
+        from keras.src.backend.torch.core import get_device
+    except ImportError:
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return get_device()
+
+
+def _data_adapter() -> type[Any] | None:
+    """Keras' DataAdapter, or None where it is missing or would be refused."""
+    import keras
+
+    try:
+        from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+    except ImportError:
+        return None
+    version = tuple(int(part) for part in keras.__version__.split(".")[:2])
+    base: type[Any] = DataAdapter
+    return base if version >= _FIRST_VERSION else None
+
+
+def _py_dataset(feed: Feed, base: type[Any]) -> Any:
+    """The feed as a PyDataset, read in order by the training loop itself."""
+    if feed.cardinality < 0:
+        raise InvalidArgumentError(
+            "to_keras: this version of Keras must know how many batches there are",
+            got="an endless dataset or one of unknown length",
+            remedy="use .take(n), or Keras 3.9 or newer",
+        )
+    return type("PenstockPyDataset", (SequentialBatches, base), {"__doc__": SequentialBatches.__doc__})(feed)
+
+
+class SequentialBatches:
+    """The body of the PyDataset: batch `index` of the epoch, from the open feed when they are asked for in order."""
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__()
+        self.feed = feed
+        self.epoch = 0
+        self._batches: Any = None
+        self._next_index = 0
+
+    @property
+    def num_batches(self) -> int:
+        return self.feed.cardinality
+
+    def __len__(self) -> int:
+        return self.feed.cardinality
+
+    def __getitem__(self, index: int) -> Any:
+        if self._batches is None or index != self._next_index:
+            self.close()
+            self._batches, self._next_index = self.feed.open(self.epoch, start=index), index
+        batch = next(self._batches)
+        self._next_index += 1
+        if self._next_index == self.feed.cardinality:
+            self.close()
+            self.epoch += 1
+        return batch
+
+    def close(self) -> None:
+        batches, self._batches = self._batches, None
+        if batches is not None:
+            batches.close()
+
+    def __del__(self) -> None:
+        self.close()

@@ -1,0 +1,303 @@
+"""What Keras does with an adapter, on the backend named by KERAS_BACKEND; run by test_keras.py, once per backend.
+
+The model passes on its inputs, which are the numbers of the samples, so a metric inside the compiled step can count how
+often each was seen: `once` is the largest distance from exactly once, `torn` the largest from inputs to targets.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+from typing import Any
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from penstock.adapters import keras as adapter_module
+from penstock.adapters.keras import to_keras
+from penstock.block.spec import Spec
+from penstock.errors import InvalidArgumentError, UnsupportedValueError
+from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed
+
+BACKEND = keras.backend.backend()
+on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's own")
+on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own")
+
+
+class Once(keras.metrics.Metric):
+    def __init__(self, samples: int, name: str = "once") -> None:
+        super().__init__(name=name)
+        self.samples = samples
+        self.counts = self.add_weight(shape=(samples,), initializer="zeros", name="counts")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        seen = ops.one_hot(ops.cast(ops.round(ops.reshape(y_pred, (-1,))), "int32"), self.samples)
+        self.counts.assign(self.counts + ops.sum(ops.cast(seen, "float32"), axis=0))
+
+    def result(self) -> Any:
+        return ops.max(ops.abs(self.counts - 1.0))
+
+
+class Torn(keras.metrics.Metric):
+    def __init__(self) -> None:
+        super().__init__(name="torn")
+        self.worst = self.add_weight(shape=(), initializer="zeros", name="worst")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        difference = ops.abs(ops.reshape(y_true, (-1,)) - ops.reshape(y_pred, (-1,)))
+        self.worst.assign(ops.maximum(self.worst, ops.max(ops.cast(difference, "float32"))))
+
+    def result(self) -> Any:
+        return self.worst + 0.0
+
+
+class PassOn(keras.layers.Layer):
+    """The mean of a row, plus nothing that depends on a weight; a little work, so that something can overlap."""
+
+    def build(self, shape: Any) -> None:
+        self.scale = self.add_weight(shape=(), initializer="zeros", name="scale")
+
+    def call(self, inputs: Any) -> Any:
+        rows = inputs["image"] if isinstance(inputs, dict) else inputs
+        work = ops.sum(ops.matmul(rows, ops.transpose(rows)))
+        return ops.mean(rows, axis=1, keepdims=True) + 0.0 * self.scale * work
+
+
+class Untrained(keras.losses.Loss):
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return 0.0 * y_pred
+
+
+def build(samples: int, **options: Any) -> Any:
+    model = keras.Sequential([PassOn()])
+    metrics = [Once(samples), Torn()]
+    model.compile("sgd", Untrained(), metrics=metrics, **options)
+    return model
+
+
+def fit(feed: FakeFeed, model: Any = None, **arguments: Any) -> dict[str, list[float]]:
+    """The history of a fit. Nothing of the feed is open afterwards."""
+    model = build(feed.samples) if model is None else model
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Your input ran out of data")  # it does, where no length is known
+        history = model.fit(to_keras(feed), verbose=0, **arguments).history
+    del model
+    gc.collect()
+    assert feed.live == 0
+    return history
+
+
+def test_fit_sees_each_sample_once_per_epoch_and_no_torn_batch() -> None:
+    feed = FakeFeed(samples=330, cardinality=83)
+    history = fit(feed, epochs=3)
+    assert (history["once"], history["torn"]) == ([0, 0, 0], [0, 0, 0])
+    assert feed.opened == [0, 1, 2]
+
+
+def test_fit_of_unknown_length_sees_each_sample_once_per_epoch() -> None:
+    feed = FakeFeed(cardinality=-2)
+    history = fit(feed, epochs=2)
+    assert (history["once"], history["torn"]) == ([0, 0], [0, 0])
+    assert feed.opened == [0, 1]
+
+
+def test_fit_goes_on_with_the_next_epoch() -> None:
+    feed = FakeFeed()
+    model, data = build(feed.samples), to_keras(feed)
+    model.fit(data, epochs=2, verbose=0)
+    model.fit(data, epochs=1, verbose=0)
+    assert feed.opened == [0, 1, 2]
+
+
+def test_validation_data_is_seen_whole_after_each_epoch() -> None:
+    validation = FakeFeed()
+    history = fit(FakeFeed(), epochs=2, validation_data=to_keras(validation))
+    assert (history["once"], history["val_once"], history["val_torn"]) == ([0, 0], [0, 0], [0, 0])
+    assert (validation.opened, validation.live) == ([0, 1], 0)
+
+
+def test_one_adapter_serves_training_and_validation_at_once() -> None:
+    feed = FakeFeed(cardinality=-1, samples=24)
+    model, data = build(feed.samples), to_keras(feed)
+    history = model.fit(data, epochs=2, steps_per_epoch=6, validation_data=data, validation_steps=6, verbose=0).history
+    assert (history["once"], history["val_once"]) == ([0, 0], [0, 0])
+
+
+def test_steps_per_epoch_of_an_endless_feed_go_on_where_the_last_ended() -> None:
+    feed = FakeFeed(cardinality=-1, samples=24)
+    history = fit(feed, epochs=3, steps_per_epoch=6)
+    assert history["once"] == [0, 0, 0]
+    assert feed.opened == [0]
+
+
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras refuses it on PyTorch")
+def test_steps_per_execution_leave_nothing_out() -> None:
+    feed = FakeFeed()
+    history = fit(feed, build(feed.samples, steps_per_execution=4), epochs=2)
+    assert (history["once"], history["torn"]) == ([0, 0], [0, 0])
+
+
+def test_evaluate_sees_each_sample_once() -> None:
+    feed = FakeFeed()
+    model = build(feed.samples)
+    for _ in range(2):
+        result = model.evaluate(to_keras(feed), verbose=0, return_dict=True)
+        assert (result["once"], result["torn"]) == (0, 0)
+    assert feed.live == 0
+
+
+@pytest.mark.parametrize("cardinality", [6, -2])
+def test_predict_keeps_the_order(cardinality: int) -> None:
+    feed = FakeFeed(cardinality=cardinality)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Your input ran out of data")
+        predicted = build(feed.samples).predict(to_keras(feed), verbose=0)
+    assert predicted.ravel().tolist() == list(range(22))
+
+
+def test_dicts_of_inputs_are_taken() -> None:
+    def make(ids: np.ndarray, pool: Any) -> Any:
+        return {"image": pool.array(np.repeat(ids[:, None], ROW, axis=1)), "extra": pool.array(ids)}, pool.array(ids)
+
+    spec = ({"image": PAIR_SPEC[0], "extra": PAIR_SPEC[1]}, PAIR_SPEC[1])
+    history = fit(FakeFeed(make=make, element_spec=spec), epochs=1)
+    assert (history["once"], history["torn"]) == ([0], [0])
+
+
+def test_sample_weights_are_taken() -> None:
+    class Weighed(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__(name="weighed")
+            self.total = self.add_weight(shape=(), initializer="zeros", name="total")
+
+        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+            self.total.assign(self.total + ops.sum(ops.cast(sample_weight, "float32")))
+
+        def result(self) -> Any:
+            return self.total + 0.0
+
+    def make(ids: np.ndarray, pool: Any) -> Any:
+        return pool.array(np.repeat(ids[:, None], ROW, axis=1)), pool.array(ids), pool.array(ids)
+
+    model = keras.Sequential([PassOn()])
+    model.compile("sgd", Untrained(), weighted_metrics=[Weighed()])
+    spec = (*PAIR_SPEC, PAIR_SPEC[1])
+    assert fit(FakeFeed(make=make, element_spec=spec), model, epochs=2)["weighed"] == [231, 231]
+
+
+def test_unaligned_and_read_only_arrays_are_taken() -> None:
+    def make(ids: np.ndarray, pool: Any) -> Any:
+        inputs = np.empty(ids.size * ROW + 1, np.float32)[1:].reshape(ids.size, ROW)
+        inputs[...] = ids[:, None]
+        targets = ids.copy()
+        targets.flags.writeable = False
+        return inputs, targets
+
+    history = fit(FakeFeed(make=make), epochs=1)
+    assert (history["once"], history["torn"]) == ([0], [0])
+
+
+def test_a_failing_feed_ends_the_fit_and_is_closed() -> None:
+    feed = FakeFeed(fail_at=3)
+    with pytest.raises(RuntimeError, match="no more"):
+        build(feed.samples).fit(to_keras(feed), verbose=0)
+    gc.collect()
+    assert feed.live == 0
+
+
+def test_stopping_half_way_closes_the_feed() -> None:
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.model.stop_training = batch == 2
+
+    feed = FakeFeed()
+    fit(feed, epochs=5, callbacks=[Stop()])
+    assert feed.opened == [0]
+
+
+def test_keras_that_takes_no_data_adapter_is_fed_right_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter_module, "_data_adapter", lambda: None)
+    feed = FakeFeed()
+    history = fit(feed, epochs=2)
+    assert (history["once"], history["torn"]) == ([0, 0], [0, 0])
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="tf.data may be of unknown length")
+def test_a_py_dataset_must_know_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter_module, "_data_adapter", lambda: None)
+    with pytest.raises(InvalidArgumentError, match="how many batches"):
+        to_keras(FakeFeed(cardinality=-2))
+
+
+def test_class_weight_is_not_ignored_in_silence() -> None:
+    feed = FakeFeed()
+    with pytest.warns(UserWarning, match="class_weight is ignored"):
+        build(feed.samples).fit(to_keras(feed), class_weight={0: 2.0}, verbose=0)
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_what_belongs_into_the_elements_is_refused(name: str) -> None:
+    feed = FakeFeed()
+    with pytest.raises(InvalidArgumentError, match=f"fit: {name} was given"):
+        build(feed.samples).fit(to_keras(feed), verbose=0, **{name: np.zeros(22)})
+
+
+def text(ids: np.ndarray, pool: Any) -> Any:
+    return np.array([b"one"] * ids.size, object), pool.array(ids)
+
+
+TEXT_SPEC = (Spec((None,), bytes), PAIR_SPEC[1])
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has strings")
+@pytest.mark.parametrize("spec", [TEXT_SPEC, None])
+def test_text_is_refused(spec: Any) -> None:
+    feed = FakeFeed(make=text, element_spec=spec)
+    with pytest.raises(UnsupportedValueError, match="text"):
+        build(feed.samples).fit(to_keras(feed), verbose=0)
+
+
+@on_tensorflow
+def test_text_becomes_strings() -> None:
+    import tensorflow as tf
+
+    for inputs, _ in to_keras(FakeFeed(make=text, element_spec=TEXT_SPEC)).get_tf_dataset():
+        assert inputs.dtype == tf.string
+        assert inputs.numpy()[0] == b"one"
+        break
+
+
+@on_tensorflow
+def test_a_strategy_is_refused() -> None:
+    import tensorflow as tf
+
+    feed = FakeFeed()
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+        model = build(feed.samples)
+    with pytest.raises(InvalidArgumentError, match="several devices are not fed yet"):
+        model.fit(to_keras(feed), verbose=0)
+
+
+@on_jax
+def test_a_distribution_over_two_devices_is_refused() -> None:
+    feed = FakeFeed()
+    keras.distribution.set_distribution(keras.distribution.DataParallel(auto_shard_dataset=False))
+    try:
+        with pytest.raises(InvalidArgumentError, match="over 2"):
+            build(feed.samples).fit(to_keras(feed), verbose=0)
+    finally:
+        keras.distribution.set_distribution(None)
+
+
+def test_what_is_no_batch_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"leaf '1' is a single value.*add \.batch"):
+        to_keras(FakeFeed(element_spec=(Spec((8,), "float32"), Spec((), "int64"))))
+    with pytest.raises(InvalidArgumentError, match="has no batch"):
+        to_keras(FakeFeed(cardinality=0))
+    with pytest.raises(InvalidArgumentError, match="too many parts"):
+        to_keras(FakeFeed(element_spec=(PAIR_SPEC[0],) * 4))
