@@ -1,8 +1,8 @@
 //! JPEG decoding by libjpeg-turbo (docs/decisions/2026-11-21-jpeg-library.md).
 //!
 //! What libjpeg calls a warning is an error here (a premature end, a bad code), except those of `HARMLESS`, with which
-//! every pixel is still what was stored. The library keeps the text of the first warning alone, so after a harmless one
-//! the end-of-image marker is looked for as well.
+//! every pixel is still what was stored; a file with one is decoded again, past it. The library keeps the text of
+//! the first warning alone, so the end-of-image marker is then looked for as well.
 //!
 //! Source of the CMYK conversion: TensorFlow, core/lib/jpeg/jpeg_mem.cc.
 
@@ -23,7 +23,31 @@ pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image
     if !data.starts_with(b"\xff\xd8") {
         return Err(DecodeFault::not_a("JPEG", data));
     }
-    let mut decoder = Decoder::open(data)?;
+    // Stopped at the first warning, a short file that claims to be large does not have its missing pixels made up.
+    match attempt(data, channels, limit_pixels, true) {
+        Err(Trouble::Harmless) => attempt(data, channels, limit_pixels, false),
+        outcome => outcome,
+    }
+    .map_err(|trouble| match trouble {
+        Trouble::Fault(fault) => fault,
+        Trouble::Harmless => DecodeFault::new("corrupt JPEG: a warning where none stops"),
+    })
+}
+
+enum Trouble {
+    /// Stopped by a warning of `HARMLESS`.
+    Harmless,
+    Fault(DecodeFault),
+}
+
+impl From<DecodeFault> for Trouble {
+    fn from(fault: DecodeFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+fn attempt(data: &[u8], channels: usize, limit_pixels: usize, stops: bool) -> Result<Image<u8>, Trouble> {
+    let decoder = Decoder::open(data, stops)?;
     let (width, height, space) = decoder.header()?;
     let pixels = check_pixels(width, height, limit_pixels)?;
     let four = space == tj::TJCS_TJCS_CMYK || space == tj::TJCS_TJCS_YCCK;
@@ -48,18 +72,20 @@ pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image
 struct Decoder<'a> {
     handle: tj::tjhandle,
     data: &'a [u8],
+    stops: bool,
 }
 
 impl<'a> Decoder<'a> {
-    fn open(data: &'a [u8]) -> Result<Self, DecodeFault> {
+    fn open(data: &'a [u8], stops: bool) -> Result<Self, DecodeFault> {
         // SAFETY: makes a new handle or returns null; nothing is passed in.
         let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
         if handle.is_null() {
             return Err(DecodeFault::new("no memory for a JPEG decoder"));
         }
-        // SAFETY: the handle is live; the parameter is one that decoders have.
-        unsafe { tj::tj3Set(handle, tj::TJPARAM_TJPARAM_SCANLIMIT as c_int, SCAN_LIMIT) };
-        Ok(Self { handle, data })
+        let decoder = Self { handle, data, stops };
+        decoder.set(tj::TJPARAM_TJPARAM_SCANLIMIT, SCAN_LIMIT);
+        decoder.set(tj::TJPARAM_TJPARAM_STOPONWARNING, c_int::from(stops));
+        Ok(decoder)
     }
 
     fn get(&self, parameter: tj::TJPARAM) -> c_int {
@@ -67,22 +93,27 @@ impl<'a> Decoder<'a> {
         unsafe { tj::tj3Get(self.handle, parameter as c_int) }
     }
 
+    fn set(&self, parameter: tj::TJPARAM, value: c_int) {
+        // SAFETY: the handle is live; a parameter or value that is refused changes nothing.
+        unsafe { tj::tj3Set(self.handle, parameter as c_int, value) };
+    }
+
     /// Width, height, colour space.
-    fn header(&mut self) -> Result<(usize, usize, tj::TJCS), DecodeFault> {
+    fn header(&self) -> Result<(usize, usize, tj::TJCS), Trouble> {
         // SAFETY: the handle is live; pointer and length are those of one slice, which outlives the decoder.
         let status = unsafe { tj::tj3DecompressHeader(self.handle, self.data.as_ptr(), self.data.len() as tj::size_t) };
         self.check(status)?;
-        // The library takes a file of tables alone for valid; it has no frame.
-        if self.get(tj::TJPARAM_TJPARAM_JPEGWIDTH) <= 0 {
-            return Err(DecodeFault::new(format!("truncated: no image header in {} bytes", self.data.len())));
-        }
         let width = self.get(tj::TJPARAM_TJPARAM_JPEGWIDTH);
         let height = self.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT);
-        let space = self.get(tj::TJPARAM_TJPARAM_COLORSPACE);
-        Ok((width.max(0) as usize, height.max(0) as usize, space as tj::TJCS))
+        if width <= 0 || height <= 0 {
+            // The library takes a file of tables alone for valid; it has no frame.
+            let reason = format!("truncated: no image header in {} bytes", self.data.len());
+            return Err(DecodeFault::new(reason).into());
+        }
+        Ok((width as usize, height as usize, self.get(tj::TJPARAM_TJPARAM_COLORSPACE) as tj::TJCS))
     }
 
-    fn decode(&mut self, format: tj::TJPF, pitch: usize, out: &mut [u8]) -> Result<(), DecodeFault> {
+    fn decode(&self, format: tj::TJPF, pitch: usize, out: &mut [u8]) -> Result<(), Trouble> {
         // SAFETY: the handle is live, `data` is the slice whose header gave the size, so `out` has `pitch` bytes for
         // each of the rows that are written (a pitch fits a c_int: JPEG widths stop at 65535).
         let status = unsafe {
@@ -98,22 +129,25 @@ impl<'a> Decoder<'a> {
         self.check(status)
     }
 
-    fn check(&self, status: c_int) -> Result<(), DecodeFault> {
+    fn check(&self, status: c_int) -> Result<(), Trouble> {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: the handle is live; the text is a C string inside it, copied before the next call.
+        // SAFETY: the handle is live; the text is a C string inside it or of this thread, copied before the next call.
         let message = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.handle)) }.to_string_lossy().into_owned();
         let length = self.data.len();
-        if message.to_lowercase().contains("premature end") {
-            return Err(DecodeFault::new(format!("truncated: {message} ({length} bytes)")));
-        }
-        let harmless = HARMLESS.iter().any(|text| message.contains(text));
-        match (harmless, Markers::walk(self.data).ends) {
-            (true, true) => Ok(()),
-            (true, false) => Err(DecodeFault::new(format!("truncated: no end-of-image marker in {length} bytes"))),
-            (false, _) => Err(DecodeFault::new(format!("corrupt JPEG: {message}"))),
-        }
+        let reason = if message.to_lowercase().contains("premature end") {
+            format!("truncated: {message} ({length} bytes)")
+        } else if !HARMLESS.iter().any(|text| message.contains(text)) {
+            format!("corrupt JPEG: {message}")
+        } else if self.stops {
+            return Err(Trouble::Harmless);
+        } else if !Markers::walk(self.data).ends {
+            format!("truncated: no end-of-image marker in {length} bytes")
+        } else {
+            return Ok(());
+        };
+        Err(DecodeFault::new(reason).into())
     }
 }
 

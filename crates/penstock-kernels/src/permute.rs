@@ -167,26 +167,35 @@ impl Feistel {
     /// One pass through the network for each value, `LANES` side by side.
     #[inline(always)]
     fn evaluate(&self, values: &mut [i64]) {
+        let (groups, rest) = values.as_chunks_mut::<LANES>();
+        for group in groups {
+            *group = self.evaluate_group(group);
+        }
+        if !rest.is_empty() {
+            let mut group = [0; LANES];
+            group[..rest.len()].copy_from_slice(rest);
+            rest.copy_from_slice(&self.evaluate_group(&group)[..rest.len()]);
+        }
+    }
+
+    #[inline(always)]
+    fn evaluate_group(&self, values: &[i64; LANES]) -> [i64; LANES] {
         let low_mask = (1 << self.low_bits) - 1;
         let (low_shift, high_shift) = (32 - self.low_bits, 32 - self.high_bits);
-        for group in values.chunks_mut(LANES) {
-            let (mut low, mut high) = ([0_u32; LANES], [0_u32; LANES]);
-            for (lane, &value) in group.iter().enumerate() {
-                low[lane] = (value & low_mask) as u32;
-                high[lane] = (value >> self.low_bits) as u32;
+        let (mut low, mut high) = ([0_u32; LANES], [0_u32; LANES]);
+        for lane in 0..LANES {
+            low[lane] = (values[lane] & low_mask) as u32;
+            high[lane] = (values[lane] >> self.low_bits) as u32;
+        }
+        for pair in self.keys.chunks_exact(2) {
+            for lane in 0..LANES {
+                low[lane] ^= mix(high[lane] ^ pair[0]) >> low_shift;
             }
-            for pair in self.keys.chunks_exact(2) {
-                for lane in 0..LANES {
-                    low[lane] ^= mix(high[lane] ^ pair[0]) >> low_shift;
-                }
-                for lane in 0..LANES {
-                    high[lane] ^= mix(low[lane] ^ pair[1]) >> high_shift;
-                }
-            }
-            for (lane, value) in group.iter_mut().enumerate() {
-                *value = i64::from(high[lane]) << self.low_bits | i64::from(low[lane]);
+            for lane in 0..LANES {
+                high[lane] ^= mix(low[lane] ^ pair[1]) >> high_shift;
             }
         }
+        std::array::from_fn(|lane| i64::from(high[lane]) << self.low_bits | i64::from(low[lane]))
     }
 }
 

@@ -1,5 +1,6 @@
 """The decoders give Pillow's pixels, and a DecodeError with a reason for anything that is not a whole image."""
 
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -15,6 +16,23 @@ from tests.unit.kernels.photos import encode, photo, pillow_decode
 JPEG = encode(photo(), "JPEG", quality=90)
 PROGRESSIVE = encode(photo(), "JPEG", quality=90, progressive=True)
 PNG = encode(photo(), "PNG")
+
+
+def test_decode_jpeg_takes_an_unknown_jfif_revision():
+    odd = JPEG.replace(b"JFIF\0\1\1", b"JFIF\0\0\0", 1)
+    assert odd != JPEG
+    np.testing.assert_array_equal(decode_jpeg(odd), decode_jpeg(JPEG))
+    with pytest.raises(DecodeError, match="truncated"):
+        decode_jpeg(odd[: len(odd) // 2])
+
+
+def test_decode_jpeg_of_a_short_file_that_claims_to_be_large_stops_at_once():
+    size = JPEG.index(b"\xff\xc0") + 5
+    large = JPEG[:size] + (16_000).to_bytes(2, "big") * 2 + JPEG[size + 4 :]
+    cpu_before = time.process_time()
+    with pytest.raises(DecodeError, match=r"truncated|corrupt"):
+        decode_jpeg(large)
+    assert time.process_time() - cpu_before < 0.5  # seconds; made-up pixels would take several
 
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}, {"restart_marker_rows": 1}])
