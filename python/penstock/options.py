@@ -1,0 +1,71 @@
+"""Options: what the user may say about how a pipeline runs, as one frozen record. None means: not said here.
+
+No option changes which elements arrive; `deterministic=False` may change their order, `seed` the draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from penstock.errors import InvalidArgumentError
+from penstock.units import parse_bytes
+
+AUTOTUNE = -1
+"""Let Penstock choose (the value of `tf.data.AUTOTUNE`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Limits and defaults of a pipeline, attached with `ds.with_options(...)`; later ones win, field by field.
+
+    cpu_budget: cores the pipeline may use; lowers what affinity, cpuset and cgroup quota allow.
+    ram_budget: bytes (or "4 GiB") that waiting blocks may hold; lowers what cgroup and free memory allow.
+    cache_budget: bytes all in-memory caches of the pipeline may hold each; default half of the memory there is.
+    deterministic: False delivers results as they complete, each element still exactly once.
+    seed: what `shuffle(seed=None)` and random ops derive from; "entropy" draws a fresh one at each `iterator()`.
+    executor: where segments run, "threads" or "inline" (in the consumer's own thread, nothing ahead).
+    block_size: elements per block, instead of a measured size; never changes a result.
+    skip_rules: names of optimizer rules not to apply; never changes a result.
+    """
+
+    cpu_budget: int | None = None
+    ram_budget: int | str | None = None
+    cache_budget: int | str | None = None
+    deterministic: bool | None = None
+    seed: int | Literal["entropy"] | None = None
+    executor: Literal["threads", "inline"] | None = None
+    block_size: int | None = None
+    skip_rules: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("cpu_budget", "block_size"):
+            require_integer("Options", name, getattr(self, name), minimum=1, optional=True)
+        for name in ("ram_budget", "cache_budget"):
+            if getattr(self, name) is not None:
+                parse_bytes(getattr(self, name))
+        if self.executor not in (None, "threads", "inline"):
+            raise InvalidArgumentError("Options: executor", got=repr(self.executor), expected='"threads" or "inline"')
+        if isinstance(self.seed, str) and self.seed != "entropy":
+            raise InvalidArgumentError("Options: seed", got=repr(self.seed), expected='an integer or "entropy"')
+        if self.skip_rules is not None:
+            object.__setattr__(self, "skip_rules", frozenset(self.skip_rules))
+
+    def merged(self, over: Options) -> Options:
+        """These options with what `over` says put on top."""
+        said = {f.name: value for f in fields(over) if (value := getattr(over, f.name)) is not None}
+        return replace(self, **said)
+
+
+def require_integer(
+    verb: str, name: str, value: Any, *, minimum: int | None = None, optional: bool = False, where: Any = None
+) -> int | None:
+    """`value` as an int. Raises: InvalidArgumentError naming the verb, the argument and its lowest value."""
+    if value is None and optional:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__") or (minimum is not None and value < minimum):
+        expected = "an integer" if minimum is None else f"an integer >= {minimum}"
+        raise InvalidArgumentError(
+            f"{verb}: {name}", got=repr(value), expected=expected + (" or None" if optional else ""), where=where
+        )
+    return int(value)
