@@ -1,0 +1,32 @@
+"""The grammar of legal graphs. The optimizer's driver runs it after every rule; it names the first node that breaks it."""
+
+from __future__ import annotations
+
+from penstock.errors import GraphError
+from penstock.graph.node import Node, is_index_driven
+from penstock.graph.nodes import Chain, Concatenate, Filter, Generator, Indexed, Map, Permute, Range, Slices, Stride, Zip
+from penstock.graph.walk import nodes_of
+
+_SOURCES = (Slices, Range, Indexed, Generator)
+
+
+def check_graph(root: Node) -> None:
+    """Raises: GraphError at the first node, sources first, that is not legal."""
+    for node in nodes_of(root):
+        count = len(node.inputs)
+        if isinstance(node, _SOURCES):
+            legal, law = count == 0, "a source draws from nothing"
+        elif isinstance(node, Zip):
+            legal, law = count == node.template.leaf_count, "a zip has one input for each leaf of its template"
+        elif isinstance(node, Concatenate):
+            legal, law = count == 2, "a concatenation has two inputs"
+        else:
+            legal, law = count == 1, "this node has one input"
+        if legal and isinstance(node, Permute | Stride):
+            legal, law = is_index_driven(node.input), "only an index-driven input can be addressed by number"
+        if legal and isinstance(node, Permute):
+            legal, law = node.input.cardinality() >= 0, "only a finite range can be permuted"
+        if legal and isinstance(node, Chain):
+            legal, law = all(isinstance(s, Map | Filter) for s in node.steps), "a segment holds maps and filters"
+        if not legal:
+            raise GraphError(law, where=node.label, got=f"{count} inputs: {[source.label for source in node.inputs]}")

@@ -1,0 +1,63 @@
+"""Ways over a graph: every node once, inputs first; rebuilt from the sources down; numbered.
+
+Graphs share nodes (one dataset zipped with itself), so each node is visited once and sharing is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from penstock.graph.node import Node
+from penstock.graph.nodes import WithOptions
+from penstock.options import Options
+
+
+def nodes_of(root: Node) -> Iterator[Node]:
+    """Every node once, inputs before what draws from them. Iterative: graphs may be deeper than the stack."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((source, False) for source in reversed(node.inputs))
+
+
+def rebuild(root: Node, change: Callable[[Node, bool], Node]) -> Node:
+    """The graph with `change(node, is_root)` applied to every node, inputs first; untouched parts stay the same objects."""
+    done: dict[int, Node] = {}
+    for node in nodes_of(root):
+        inputs = tuple(done[id(source)] for source in node.inputs)
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        done[id(node)] = change(node if same else replace(node, inputs=inputs), node is root)
+    return done[id(root)]
+
+
+def numbered(root: Node) -> Node:
+    """The graph with every node's place in it written down: equal graphs get equal numbers.
+
+    Options, prefetch and cache nodes take no number of their own, so adding one changes no draw.
+    """
+    numbers: dict[int, int] = {}
+    count = 0
+    for node in nodes_of(root):
+        numbers[id(node)] = count
+        count += node.verb not in ("with_options", "prefetch", "cache")
+    done: dict[int, Node] = {}
+    for node in nodes_of(root):
+        inputs = tuple(done[id(source)] for source in node.inputs)
+        done[id(node)] = replace(node, inputs=inputs, number=numbers[id(node)])
+    return done[id(root)]
+
+
+def collected_options(root: Node) -> Options:
+    """All options said in the graph; those nearer the root win."""
+    options = Options()
+    for node in nodes_of(root):
+        if isinstance(node, WithOptions):
+            options = options.merged(node.options)
+    return options
