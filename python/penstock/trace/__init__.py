@@ -1,0 +1,1 @@
+"""What can be said of a user's function by reading its code."""
