@@ -1,0 +1,1 @@
+"""Rewrites of the graph that change how it runs, never what comes out."""

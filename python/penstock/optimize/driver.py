@@ -1,0 +1,59 @@
+"""The one place where rules are applied: skipped by name, timed, checked after each, failures wrapped with the name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.errors import InvalidArgumentError, RuleError
+from penstock.graph.check import check_graph
+from penstock.graph.node import Node
+from penstock.graph.render import render_graph
+from penstock.graph.walk import rebuild
+from penstock.optimize.order import ONCE, RULE_NAMES, UNTIL_STABLE
+from penstock.optimize.rule import Rule, Step
+
+_ROUNDS = 1000
+
+
+def optimize(root: Node, skip: frozenset[str], clock: Callable[[], float]) -> tuple[Node, list[Step]]:
+    """The graph after all rules but those in `skip`, and what each did.
+
+    Raises: RuleError when a rule fails or changes cardinality or spec; InvalidArgumentError for an unknown rule name.
+    """
+    unknown = sorted(skip.difference(RULE_NAMES))
+    if unknown:
+        raise InvalidArgumentError("Options: skip_rules", got=unknown, expected=f"names among {list(RULE_NAMES)}")
+    steps: list[Step] = []
+    for _ in range(_ROUNDS):
+        before = root
+        for rule in UNTIL_STABLE:
+            root = _apply(rule, root, skip, steps, clock)
+        if root is before:
+            break
+    for rule in ONCE:
+        root = _apply(rule, root, skip, steps, clock)
+    return root, steps
+
+
+def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], clock: Callable[[], float]) -> Node:
+    if rule.name in skip:
+        return root
+    began = clock()
+    try:
+        after = rebuild(root, rule.rewrite)
+        if after is root:
+            return root
+        check_graph(after)
+    except Exception as error:
+        raise RuleError(
+            f"rule {rule.name!r} failed: {error}", remedy=f'Options(skip_rules={{"{rule.name}"}}) runs without it'
+        ) from error
+    if (after.cardinality(), after.signature()) != (root.cardinality(), root.signature()):
+        raise RuleError(
+            f"rule {rule.name!r} changed what the pipeline gives",
+            got=f"{after.cardinality()} x {after.signature()}",
+            expected=f"{root.cardinality()} x {root.signature()}",
+            remedy=f'Options(skip_rules={{"{rule.name}"}}) runs without it',
+        )
+    steps.append(Step(rule.name, render_graph(root), render_graph(after), clock() - began))
+    return after

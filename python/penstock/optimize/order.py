@@ -1,0 +1,23 @@
+"""The list of rules, with the reason for each one's place. The driver goes over it until nothing changes."""
+
+from __future__ import annotations
+
+from penstock.optimize.rule import Rule
+from penstock.optimize.rules.drop_noops import DROP_NOOPS
+from penstock.optimize.rules.fuse_maps import FUSE_MAPS
+from penstock.optimize.rules.indices_below_maps import INDICES_BELOW_MAPS
+from penstock.optimize.rules.limit_below_maps import LIMIT_BELOW_MAPS
+from penstock.optimize.rules.shuffle_to_permutation import SHUFFLE_TO_PERMUTATION
+from penstock.optimize.rules.slices_to_strides import SLICES_TO_STRIDES
+
+UNTIL_STABLE: tuple[Rule, ...] = (
+    DROP_NOOPS,  # first: what is gone cannot stand between two nodes that another rule wants adjacent
+    SLICES_TO_STRIDES,  # makes take, skip and shard index-driven, which the next rule asks of its input
+    SHUFFLE_TO_PERMUTATION,  # and makes shuffle so, which the one before asks: hence until nothing changes
+    INDICES_BELOW_MAPS,  # once they are index nodes
+)
+ONCE: tuple[Rule, ...] = (
+    LIMIT_BELOW_MAPS,  # only takes over streams are left, and maps are still single nodes it can see through
+    FUSE_MAPS,  # last: a fused segment is opaque to every other rule
+)
+RULE_NAMES = tuple(rule.name for rule in (*UNTIL_STABLE, *ONCE))

@@ -1,0 +1,30 @@
+"""Drop what changes nothing.
+
+Options were collected before. A prefetch inside the graph is dropped because every stage runs ahead of the next one
+anyway; the one at the root is kept, as it says how far. take, skip, shard and repeat go when they keep everything.
+"""
+
+from __future__ import annotations
+
+from penstock.graph.node import Node
+from penstock.graph.nodes import Prefetch, Repeat, Shard, Skip, Stride, Take, WithOptions
+from penstock.optimize.rule import Rule
+
+
+def rewrite(node: Node, is_root: bool) -> Node:
+    if isinstance(node, WithOptions) or (isinstance(node, Prefetch) and not is_root):
+        return node.input
+    if isinstance(node, Prefetch) and isinstance(node.input, Prefetch):
+        return node.input
+    count = node.input.cardinality() if node.inputs else 0
+    idle = (
+        (isinstance(node, Take) and (node.count == -1 or 0 <= count <= node.count))
+        or (isinstance(node, Skip) and node.count == 0)
+        or (isinstance(node, Shard) and node.num_shards == 1)
+        or (isinstance(node, Repeat) and node.count == 1)
+        or (isinstance(node, Stride) and (node.start, node.step, node.count) == (0, 1, count))
+    )
+    return node.input if idle else node
+
+
+DROP_NOOPS = Rule("drop_noops", rewrite)
