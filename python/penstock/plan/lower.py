@@ -1,0 +1,172 @@
+"""From graph to plan: one row of a table for each kind of node.
+
+Index-driven subgraphs grow into one indexed stage as long as every function in them may run in parallel. A function
+that may not gets a serial stage of its own, so that what is below and above it still runs wide. What cannot be cut so
+(such a function under a zip, say) makes its whole indexed stage serial: slower, never different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from penstock.graph.node import Node, index_obstacle, is_index_driven
+from penstock.graph.nodes import (
+    Batch,
+    Cache,
+    Chain,
+    Concatenate,
+    Enumerate,
+    Filter,
+    Generator,
+    Indexed,
+    Map,
+    Permute,
+    Prefetch,
+    Range,
+    Repeat,
+    Shard,
+    Shuffle,
+    Skip,
+    Slices,
+    Stride,
+    Take,
+    Unbatch,
+    WithOptions,
+    Zip,
+)
+from penstock.plan.place import width_of
+from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, Plan, SegmentStage, SourceStage, Stage, Width
+
+Lower = Callable[[Node, "Lowering"], Stage]
+
+
+class Lowering:
+    """One pass over a graph: what it may use, and whether results keep their order."""
+
+    def __init__(self, cpus: int, deterministic: bool) -> None:
+        self.cpus = cpus
+        self.deterministic = deterministic
+
+    def stage(self, node: Node) -> Stage:
+        """The stage that delivers the elements of `node`."""
+        return LOWER[type(node)](node, self)
+
+    def ordered(self, node: Node) -> bool:
+        """Whether the results of `node` must keep their order: its own word, else that of the options."""
+        steps = node.steps if isinstance(node, Chain) else (node,)
+        said = [step.deterministic for step in steps if isinstance(step, Map) and step.deterministic is not None]
+        return all(said) if said else self.deterministic
+
+
+def lower(graph: Node, cpus: int, deterministic: bool) -> Plan:
+    """The plan of an optimized graph, for `cpus` cores."""
+    root = Lowering(cpus, deterministic).stage(graph)
+    obstacle = index_obstacle(graph)
+    if obstacle is None and not _keeps_order(root):
+        obstacle = "results are delivered as they complete (deterministic=False)"
+    return Plan(root, graph, obstacle)
+
+
+def _keeps_order(stage: Stage) -> bool:
+    return stage.ordered and all(_keeps_order(source) for source in stage.inputs)
+
+
+def _indexed_source(node: Node, lowering: Lowering) -> Stage:
+    return IndexedStage(node=node, width=width_of(node, lowering.cpus), ordered=lowering.deterministic)
+
+
+def _generator(node: Node, lowering: Lowering) -> Stage:
+    return SourceStage(node=node, width=Width(1, "a generator: one worker, in order", serial=True))
+
+
+def _segment(node: Node, lowering: Lowering) -> Stage:
+    width = width_of(node, lowering.cpus)
+    below = lowering.stage(node.input)
+    ordered = lowering.ordered(node)
+    if (
+        isinstance(below, IndexedStage)
+        and is_index_driven(node)
+        and not (width.serial or below.width.serial or isinstance(below.node, Batch))
+    ):
+        wider = max(width, below.width, key=lambda w: (w.reason != "native", w.workers))
+        return IndexedStage(node=node, width=wider, ordered=ordered and below.ordered)
+    return SegmentStage(node=node, inputs=(below,), width=width, ordered=ordered or width.serial)
+
+
+def _batch(node: Node, lowering: Lowering) -> Stage:
+    below = lowering.stage(node.input)
+    if isinstance(below, IndexedStage) and is_index_driven(node):
+        return replace(below, node=node)
+    return _barrier_over(node, (below,))
+
+
+def _barrier_over(node: Node, inputs: tuple[Stage, ...]) -> Stage:
+    return BarrierStage(node=node, inputs=inputs, width=Width(1, "needs its input in order", serial=True))
+
+
+def _index_node(node: Node, lowering: Lowering) -> Stage:
+    """Zips, strides, permutations: part of an indexed stage where they are index-driven, else a barrier."""
+    inputs = tuple(lowering.stage(source) for source in node.inputs)
+    if is_index_driven(node):
+        return IndexedStage(node=node, width=_joint_width(inputs), ordered=all(_keeps_order(s) for s in inputs))
+    return _barrier_over(node, inputs)
+
+
+def _joint_width(inputs: tuple[Stage, ...]) -> Width:
+    """The width of one stage that takes in all of `inputs`: serial when anything inside them is."""
+    widths: list[Width] = []
+    pending = list(inputs)
+    while pending:
+        stage = pending.pop()
+        pending.extend(stage.inputs)
+        if not isinstance(stage, BarrierStage):
+            widths.append(stage.width)
+    return next((w for w in widths if w.serial), max(widths, key=lambda w: (w.reason != "native", w.workers)))
+
+
+def _chain(node: Node, lowering: Lowering) -> Stage:
+    inputs = tuple(lowering.stage(source) for source in node.inputs)
+    if is_index_driven(node):
+        return IndexedStage(node=node, width=_joint_width(inputs), ordered=all(_keeps_order(s) for s in inputs))
+    return ChainStage(node=node, inputs=inputs, width=Width(1, "opens its inputs in turn"))
+
+
+def _barrier(node: Node, lowering: Lowering) -> Stage:
+    return _barrier_over(node, (lowering.stage(node.input),))
+
+
+def _prefetch(node: Node, lowering: Lowering) -> Stage:
+    below = lowering.stage(node.input)
+    size = node.buffer_size if isinstance(node, Prefetch) and node.buffer_size > 0 else None
+    return replace(below, ahead=size)
+
+
+def _pass_through(node: Node, lowering: Lowering) -> Stage:
+    return lowering.stage(node.input)
+
+
+LOWER: dict[type[Node], Lower] = {
+    Slices: _indexed_source,
+    Range: _indexed_source,
+    Indexed: _indexed_source,
+    Generator: _generator,
+    Map: _segment,
+    Filter: _segment,
+    Unbatch: _segment,
+    Chain: _segment,
+    Batch: _batch,
+    Zip: _index_node,
+    Enumerate: _index_node,
+    Permute: _index_node,
+    Stride: _index_node,
+    Cache: _index_node,
+    Concatenate: _chain,
+    Repeat: _chain,
+    Shuffle: _barrier,
+    Take: _barrier,
+    Skip: _barrier,
+    Shard: _barrier,
+    Prefetch: _prefetch,
+    WithOptions: _pass_through,
+}
