@@ -1,0 +1,1 @@
+"""Records what happens; concludes nothing, shows nothing."""
