@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -157,10 +157,11 @@ def _count(size: int | tuple[int, ...] | None) -> int:
 
 
 class _Scope(threading.local):
-    """What the random ops of this thread draw from: the element a map is working on, or nothing."""
+    """What the random ops of this thread draw from: row `row` of the block a map is working on, or nothing."""
 
     key: int | None = None
-    origin_id: int = 0
+    ids: Callable[[], UInt64s] | None = None
+    row: int = 0
     op: int = 0
 
 
@@ -168,14 +169,18 @@ _scope = _Scope()
 
 
 @contextmanager
-def element_scope(key: int) -> Iterator[_Scope]:
-    """While open, random ops of this thread draw from the stream `key`; set `.origin_id` and `.op` before each element."""
-    previous = (_scope.key, _scope.origin_id, _scope.op)
-    _scope.key, _scope.origin_id, _scope.op = key, 0, 0
+def element_scope(key: int, ids: Callable[[], UInt64s]) -> Iterator[_Scope]:
+    """While open, random ops of this thread draw from the stream `key`; set `.row` and `.op = 0` before each element.
+
+    `ids` gives the identities of the block's elements, [n] uint64; it is called when the first op draws, so a map
+    without randomness never computes them.
+    """
+    previous = (_scope.key, _scope.ids, _scope.row, _scope.op)
+    _scope.key, _scope.ids, _scope.row, _scope.op = key, ids, 0, 0
     try:
         yield _scope
     finally:
-        _scope.key, _scope.origin_id, _scope.op = previous
+        _scope.key, _scope.ids, _scope.row, _scope.op = previous
 
 
 def scoped_rng() -> Rng:
@@ -183,9 +188,9 @@ def scoped_rng() -> Rng:
 
     Ops are numbered in the order in which the function calls them.
     """
-    if _scope.key is None:
+    if _scope.key is None or _scope.ids is None:
         fresh = np.random.SeedSequence().generate_state(1, np.uint64)
         return Rng(int(fresh[0]))
-    rng = Rng(_scope.key, _scope.origin_id, _scope.op)
+    rng = Rng(_scope.key, int(_scope.ids()[_scope.row]), _scope.op)
     _scope.op += 1
     return rng

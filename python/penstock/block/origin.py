@@ -55,6 +55,10 @@ class SourceOrigins:
         return f"element {self.index[row]} of {self.label}"
 
 
+NOWHERE = SourceOrigins(-1, "", np.empty(0, dtype=np.int64))
+"""The origins of no elements."""
+
+
 @dataclass(frozen=True, slots=True)
 class ZipOrigins:
     """Elements joined from one of each part."""
@@ -79,22 +83,23 @@ class ZipOrigins:
 
 @dataclass(frozen=True, slots=True)
 class PassOrigins:
-    """The elements of one pass of a repeat."""
+    """The elements of pass `repetition` (from 1) of the repeat that is node `number`."""
 
     inner: Origins
     number: int
+    repetition: int
 
     def __len__(self) -> int:
         return len(self.inner)
 
     def ids(self) -> UInt64s:
-        return mix_ids(self.inner.ids(), self.number)
+        return mix_ids(self.inner.ids(), (self.number << 32) + self.repetition)
 
     def take(self, indices: Indices) -> Origins:
-        return PassOrigins(self.inner.take(indices), self.number)
+        return PassOrigins(self.inner.take(indices), self.number, self.repetition)
 
     def describe(self, row: int) -> str:
-        return f"{self.inner.describe(row)} (pass {self.number})"
+        return f"{self.inner.describe(row)} (pass {self.repetition + 1})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +175,10 @@ def concat_origins(parts: Sequence[Origins]) -> Origins:
         return first
     if isinstance(first, SourceOrigins) and all(isinstance(p, SourceOrigins) and p.number == first.number for p in parts):
         return SourceOrigins(first.number, first.label, np.concatenate([p.index for p in parts]))  # type: ignore[attr-defined]  # the line above says they are SourceOrigins
-    if isinstance(first, PassOrigins) and all(isinstance(p, PassOrigins) and p.number == first.number for p in parts):
-        return PassOrigins(concat_origins([p.inner for p in parts]), first.number)  # type: ignore[attr-defined]  # likewise
+    if isinstance(first, PassOrigins) and all(
+        isinstance(p, PassOrigins) and (p.number, p.repetition) == (first.number, first.repetition) for p in parts
+    ):
+        return PassOrigins(concat_origins([p.inner for p in parts]), first.number, first.repetition)  # type: ignore[attr-defined]  # likewise
     if isinstance(first, ZipOrigins) and all(isinstance(p, ZipOrigins) for p in parts):
         columns = zip(*(p.parts for p in parts), strict=True)  # type: ignore[attr-defined]  # likewise
         return ZipOrigins(tuple(concat_origins(column) for column in columns))

@@ -1,0 +1,1 @@
+"""Runs a plan: operators on blocks, a scheduler that decides, executors that act."""

@@ -1,0 +1,145 @@
+"""Rows into batches: one copy of each byte, into aligned buffers that are recycled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from penstock.block.block import Block, Failure
+from penstock.block.collate import fill, stack_error
+from penstock.block.columns import Array, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.origin import BatchOrigins, Origins, concat_origins
+from penstock.block.tree import Structure
+from penstock.engine.buffers import BufferPool
+from penstock.engine.operators.functions import empty_block
+from penstock.errors import StackError
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -> Block:
+    """The rows of `block` as len(counts) batches, batch i of counts[i] rows.
+
+    When the block ended early, only the batches it fills are made and its failure follows them. Rows of unequal shape
+    end the result before their batch, with a StackError.
+    """
+    failure = block.failure
+    whole = int(np.searchsorted(np.cumsum(counts), len(block), side="right"))
+    if whole < len(counts):
+        counts = counts[:whole]
+    starts = np.cumsum(counts) - counts
+    leaves: list[list[Array]] = []
+    for name, column in zip(block.structure.names(), block.columns, strict=True):
+        try:
+            leaves.append(_stack_leaf(name, column, starts, counts, pool, block.describe))
+        except _StackStop as stop:
+            failure = Failure(stop.error.at(label))
+            counts, starts = counts[: stop.batch], starts[: stop.batch]
+            leaves = [batches[: stop.batch] for batches in leaves]
+            leaves.append(stop.done)
+    origins = BatchOrigins(block.origins, starts, counts)
+    if not len(counts):
+        return empty_block(origins, failure)
+    columns = tuple(
+        RowsColumn(batches[: len(counts)], column.spec.dtype)
+        for batches, column in zip(leaves, block.columns, strict=True)
+    )
+    return Block(block.structure, columns, origins, failure)
+
+
+class _StackStop(Exception):
+    """Batch `batch` of a leaf cannot be stacked; `done` are those before it."""
+
+    def __init__(self, batch: int, done: list[Array], error: StackError) -> None:
+        super().__init__(batch)
+        self.batch = batch
+        self.done = done
+        self.error = error
+
+
+def _stack_leaf(
+    name: str, column: Column, starts: Indices, counts: Indices, pool: BufferPool, describe: Callable[[int], str]
+) -> list[Array]:
+    if not len(counts):
+        return []
+    if isinstance(column, RowsColumn):
+        return _stack_rows(name, column, starts, counts, pool, describe)
+    shapes = tuple((int(count), *column.values.shape[1:]) for count in counts)
+    dtype = np.dtype(object) if isinstance(column, BytesColumn) else column.values.dtype
+    batches = pool.arrays(shapes, dtype)
+    for out, start in zip(batches, starts.tolist(), strict=True):
+        np.copyto(out, column.values[start : start + len(out)])
+    return batches
+
+
+def _stack_rows(
+    name: str, column: RowsColumn, starts: Indices, counts: Indices, pool: BufferPool, describe: Callable[[int], str]
+) -> list[Array]:
+    batches: list[Array] = []
+    for number, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
+        rows = column.values[start : start + count]
+        shape = rows[0].shape
+        odd = next((place for place, row in enumerate(rows) if row.shape != shape), None)
+        if odd is not None:
+            raise _StackStop(number, batches, stack_error(name, rows[odd].shape, describe(start + odd), shape))
+        out = pool.array((count, *shape), column.dtype)
+        for place, row in enumerate(rows):
+            out[place] = row
+        batches.append(out)
+    return batches
+
+
+class Assembly:
+    """One batch written by several tasks, each into its own rows; delivered by the task that holds the last ones.
+
+    Tasks commit in order, so when the last part is delivered all others are complete.
+    """
+
+    def __init__(self, count: int, label: str, pool: BufferPool) -> None:
+        self._count = count
+        self._label = label
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._outs: list[Array] = []
+        self._structure = Structure()
+        self._columns: tuple[Column, ...] = ()
+        self._parts: dict[int, Origins] = {}
+
+    def write(self, start: int, block: Block) -> Failure | None:
+        """Write the rows of `block` from row `start` on; what keeps the batch from being whole, if anything does."""
+        if len(block):
+            with self._lock:
+                if not self._outs:
+                    self._allocate(block)
+                self._parts[start] = block.origins
+            try:
+                for name, column, out in zip(block.structure.names(), block.columns, self._outs, strict=True):
+                    fill(name, column, out, start, block.describe)
+            except StackError as error:
+                return Failure(error.at(self._label))
+        return block.failure
+
+    def _allocate(self, block: Block) -> None:
+        self._structure, self._columns = block.structure, block.columns
+        for column in block.columns:
+            shape = column.values[0].shape if isinstance(column, RowsColumn) else column.values.shape[1:]
+            self._outs.append(self._pool.array((self._count, *shape), column.spec.dtype))
+
+    def batch(self) -> Block:
+        """The whole batch, as a block of one element."""
+        origins = concat_origins([self._parts[start] for start in sorted(self._parts)])
+        columns = tuple(
+            RowsColumn([out], column.spec.dtype) for out, column in zip(self._outs, self._columns, strict=True)
+        )
+        count = np.array([self._count], dtype=np.int64)
+        return Block(self._structure, columns, BatchOrigins(origins, np.zeros(1, dtype=np.int64), count))
+
+
+def batch_counts(first: int, stop: int, rows: int, batch_size: int) -> Indices:
+    """Rows of batches first to stop of `rows` rows in all (negative: endless): the last may be short."""
+    counts = np.full(stop - first, batch_size, dtype=np.int64)
+    if rows >= 0 and stop * batch_size > rows:
+        counts[-1] = rows - (stop - 1) * batch_size
+    return counts

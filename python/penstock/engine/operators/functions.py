@@ -1,0 +1,317 @@
+"""User functions on blocks: map, filter, unbatch. One call an element, errors located, results collated by column.
+
+A function's own exception stops the block after its last good element and is wrapped once, here, with the element's
+origin and the verb's line; with `on_error="skip"` the element is dropped and told instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.block.block import Block, Failure, preview
+from penstock.block.collate import RowError, column_of, object_array
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn
+from penstock.block.origin import Origins, RowOrigins
+from penstock.block.spec import Spec
+from penstock.block.tree import LEAF, Structure, structure_of
+from penstock.engine.scope import Scope, Seen, Skipped
+from penstock.errors import PenstockError, StructureError, UserFunctionError
+from penstock.graph.node import Node, Signature
+from penstock.graph.nodes import Chain, Filter, Map, Unbatch
+from penstock.rng import Rng, UInt64s, element_scope
+from penstock.trace.purity import impurity
+
+BlockFunction = Callable[[Block, Scope], Block]
+
+
+def empty_block(origins: Origins, failure: Failure | None = None) -> Block:
+    """No element; `origins` must be empty too."""
+    return Block(LEAF, (), origins, failure)
+
+
+def block_function(node: Node) -> BlockFunction:
+    """What a segment node does to one block."""
+    if isinstance(node, Chain):
+        steps = [_measured(step, block_function(step)) for step in node.steps]
+
+        def run_all(block: Block, scope: Scope) -> Block:
+            for step in steps:
+                block = step(block, scope)
+            return block
+
+        return run_all
+    if isinstance(node, Map):
+        return MapFunction(node)
+    if isinstance(node, Filter):
+        return FilterFunction(node)
+    if isinstance(node, Unbatch):
+        return lambda block, scope: unbatch(node, block)
+    raise AssertionError(f"{node.verb} is no segment")
+
+
+def _measured(node: Node, function: BlockFunction) -> BlockFunction:
+    return lambda block, scope: scope.task_log.tally.measure(node.key, node.label, lambda: function(block, scope))
+
+
+class _Calls:
+    """Calls one function on every element of a block, and keeps what it gave and which rows it dropped."""
+
+    def __init__(self, node: Map | Filter, function: Callable[..., Any], takes_rng: bool, seed: int | None) -> None:
+        self.node = node
+        self.function = function
+        self.takes_rng = takes_rng
+        self.seed = seed
+
+    def run(self, block: Block, scope: Scope) -> tuple[list[Any], list[int] | None, Failure | None]:
+        """The results, the rows they belong to (None: all, in order), and what stopped them early."""
+        results: list[Any] = []
+        kept: list[int] = []
+        row = -1
+        ids = _once(block.origins.ids)
+        key = scope.key("map", self.node.number, self.seed)
+        splat = isinstance(block.structure.kind, type) and block.structure.kind is not dict
+        elements = block.elements()
+        with element_scope(key, ids) as current:
+            while True:
+                try:
+                    for row, element in enumerate(elements, row + 1):
+                        current.row, current.op = row, 0
+                        arguments = element if splat else (element,)
+                        if self.takes_rng:
+                            arguments = (*arguments, Rng(key, int(ids()[row])))
+                        results.append(self.function(*arguments))
+                        kept.append(row)
+                except Exception as error:
+                    if self.node.on_error == "raise":
+                        return results, None, Failure(self.wrap(block, row, error))
+                    self.skip(block, row, error, scope)
+                    continue
+                return results, kept if len(kept) < len(block) else None, block.failure
+
+    def wrap(self, block: Block, row: int, error: Exception) -> PenstockError:
+        kind = "the predicate" if isinstance(self.node, Filter) else "the function"
+        wrapped = UserFunctionError(
+            f"{kind} raised {type(error).__name__}: {error}",
+            where=f"{self.node.label}, {block.describe(row)} {preview(block.element(row))}",
+        )
+        wrapped.__cause__ = error
+        return wrapped
+
+    def skip(self, block: Block, row: int, error: Exception, scope: Scope) -> None:
+        text = "".join(traceback.format_exception(error))
+        where = f"{block.describe(row)} {preview(block.element(row))}"
+        scope.task_log.skipped.append(Skipped(where, self.node.label, f"{type(error).__name__}: {error}", text))
+
+
+def _once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
+    """`compute`, called at most once. The identities of a block that draws nothing are never computed."""
+    kept: list[UInt64s] = []
+
+    def get() -> UInt64s:
+        if not kept:
+            kept.append(compute())
+        return kept[0]
+
+    return get
+
+
+class MapFunction:
+    """`function` of every element of a block, collated into columns."""
+
+    def __init__(self, node: Map) -> None:
+        self._node = node
+        self._calls = _Calls(node, node.function, node.takes_rng, node.seed)
+        # A function that is not known to be pure may hand out the same array again and again, so its arrays are copied.
+        self._copies = impurity(node.function) is not None
+
+    def __call__(self, block: Block, scope: Scope) -> Block:
+        results, kept, failure = self._calls.run(block, scope)
+        origins = block.origins
+        if kept is not None and failure is None:
+            origins = origins.take(np.array(kept, dtype=np.int64))
+        elif len(results) < len(block):
+            origins = origins.take(np.arange(len(results), dtype=np.int64))
+        if not results:
+            return empty_block(origins, failure)
+        return collate(self._node, self._node.label, results, origins, failure, scope, self._node.declared, self._copies)
+
+
+def collate(
+    node: Node,
+    label: str,
+    results: list[Any],
+    origins: Origins,
+    failure: Failure | None,
+    scope: Scope,
+    declared: Signature | None,
+    copies: bool = False,
+) -> Block:
+    """User values as a block: the first one's structure and dtypes hold for all.
+
+    A value that differs ends the block before it with a StructureError that carries its origin.
+    """
+    structure = _structure(node, results[0], declared)
+    leaves, stop = _leaves(structure, results)
+    columns: list[Column] = []
+    for index, name in enumerate(structure.names()):
+        values: Sequence[Any] = leaves if structure.is_leaf else [row[index] for row in leaves]
+        values = values[: len(leaves)]
+        while values:
+            try:
+                columns.append(column_of([_detached(value) for value in values] if copies else values))
+            except RowError as error:
+                stop = error.row, error.error if structure.is_leaf else _named(error.error, name)
+                leaves = leaves[: error.row]
+                values = values[: error.row]
+                continue
+            break
+    count = len(leaves)
+    if stop is not None:
+        located = stop[1].at(f"{label}, {origins.describe(stop[0])}")
+        failure = Failure(located)
+        origins = origins.take(np.arange(count, dtype=np.int64))
+    if count == 0:
+        return empty_block(origins, failure)
+    columns = [column if len(column) == count else column.slice(0, count) for column in columns]
+    specs = tuple(column.spec for column in columns)
+    if declared is not None:
+        for name, spec, column, promised in zip(structure.names(), specs, columns, declared.specs, strict=True):
+            if not promised.is_compatible_with(spec):
+                return _break_signature(name, column, promised, Block(structure, tuple(columns), origins, failure), label)
+    scope.task_log.seen.append(Seen(node.number, label, structure, specs, origins.describe(0)))
+    return Block(structure, tuple(columns), origins, failure)
+
+
+def _structure(node: Node, first: Any, declared: Signature | None) -> Structure:
+    if declared is not None:
+        return declared.structure
+    try:
+        return structure_of(first)
+    except PenstockError:
+        return LEAF  # the value itself is refused when its column is made, with its row
+
+
+def _leaves(structure: Structure, results: list[Any]) -> tuple[list[Any], tuple[int, PenstockError] | None]:
+    """The leaves of every result (the results themselves for a lone leaf), up to the first that is nested otherwise."""
+    if structure.is_leaf:
+        for row, value in enumerate(results):
+            if isinstance(value, tuple | dict):
+                return results[:row], (row, _flatten_error(structure, value))
+        return results, None
+    flat: list[Any] = []
+    for row, value in enumerate(results):
+        try:
+            flat.append(structure.flatten(value))
+        except PenstockError as error:
+            return flat, (row, error)
+    return flat, None
+
+
+def _flatten_error(structure: Structure, value: Any) -> PenstockError:
+    try:
+        structure.flatten(value)
+    except PenstockError as error:
+        return error
+    return StructureError("another structure", got=preview(value))
+
+
+def _named(error: PenstockError, name: str) -> PenstockError:
+    return error.at(f'leaf "{name}"')
+
+
+def _detached(value: Any) -> Any:
+    """`value`, copied if it is an array that something else may still hold."""
+    if isinstance(value, np.ndarray) and value.ndim and (value.base is not None or sys.getrefcount(value) > 4):
+        return value.copy()
+    return value
+
+
+def _break_signature(name: str, column: Column, promised: Spec, block: Block, label: str) -> Block:
+    for row in range(len(column)):
+        got = column.slice(row, row + 1).spec
+        if not promised.is_compatible_with(got):
+            error = StructureError(
+                f'leaf "{name}" breaks the output_signature',
+                got=str(got),
+                expected=str(promised),
+                where=f"{label}, {block.describe(row)}",
+            )
+            return block.fail(row, error)
+    raise AssertionError("no row breaks the signature that the column breaks")
+
+
+class FilterFunction:
+    """The elements for which the predicate is true."""
+
+    def __init__(self, node: Filter) -> None:
+        self._node = node
+        self._calls = _Calls(node, node.predicate, False, None)
+
+    def __call__(self, block: Block, scope: Scope) -> Block:
+        results, rows, failure = self._calls.run(block, scope)
+        places = range(len(results)) if rows is None else rows
+        kept: list[int] = []
+        for place, value in zip(places, results, strict=True):
+            if not isinstance(value, bool | np.bool_) and not (
+                isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 0
+            ):
+                where = f"{self._node.label}, {block.describe(place)}"
+                error = StructureError("the predicate", got=preview(value), expected="one bool", where=where)
+                failure = Failure(error)
+                break
+            if value:
+                kept.append(place)
+        if len(kept) == len(block) and failure is block.failure:
+            return block
+        chosen = block.take(np.array(kept, dtype=np.int64)) if kept else empty_block(block.origins.take(_NONE))
+        return Block(chosen.structure, chosen.columns, chosen.origins, failure)
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def unbatch(node: Unbatch, block: Block) -> Block:
+    """The rows of each element, one after another. Raises (as a failure): StructureError for a scalar leaf, or leaves
+    of one element with different numbers of rows."""
+    counts: list[int] = []
+    failure = block.failure
+    names = block.structure.names()
+    for row in range(len(block)):
+        lengths = [_rows(column, row) for column in block.columns]
+        if lengths[0] < 0 or len(set(lengths)) != 1:
+            got = ", ".join(f"{name}: {'a scalar' if n < 0 else n}" for name, n in zip(names, lengths, strict=True))
+            where = f"{node.label}, {block.describe(row)}"
+            failure = Failure(StructureError("rows to unbatch", got=got, expected="one number for all leaves", where=where))
+            break
+        counts.append(lengths[0])
+    elements = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    inner = np.concatenate([np.arange(count, dtype=np.int64) for count in counts]) if counts else _NONE
+    origins = RowOrigins(block.origins.take(elements), inner)
+    if not len(elements):
+        return empty_block(origins, failure)
+    columns = tuple(_unbatched(column, len(counts)) for column in block.columns)
+    return Block(block.structure, columns, origins, failure)
+
+
+def _rows(column: Column, row: int) -> int:
+    value = column.row(row)
+    return len(value) if isinstance(value, np.ndarray) and value.ndim else -1
+
+
+def _unbatched(column: Column, count: int) -> Column:
+    if isinstance(column, RowsColumn):
+        full = [row for row in column.values[:count] if len(row)]
+        if len({row.shape[1:] for row in full}) == 1:
+            joined = np.concatenate(full)
+            return BytesColumn(joined, column.dtype) if column.dtype.kind in "SU" else ArrayColumn(joined)
+        return RowsColumn([item for row in full for item in row], column.dtype)
+    values = column.values[:count]
+    joined = values.reshape(-1, *values.shape[2:])
+    if isinstance(column, BytesColumn):
+        return BytesColumn(joined if joined.ndim > 1 else object_array(joined.tolist()), column.dtype)
+    return ArrayColumn(joined)

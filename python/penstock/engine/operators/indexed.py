@@ -1,0 +1,478 @@
+"""Index-driven operators: the elements at any positions, computed alone. Pure in the positions, so any worker may run any.
+
+`rows(positions)` gives one block, in the order of the positions; a block that ends early (failure) ends at the first
+position that failed. `batches(positions, counts)` is the short way for a source under a batch: rows go from the
+user's array straight into their slots of the batch buffers. It gives None where there is no short way; the long way
+(`rows`, then `stack_batches`) gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.block.block import Block, Failure, concat_blocks
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
+from penstock.block.tree import LEAF, tuple_of
+from penstock.engine.cache import RowCache
+from penstock.engine.operators.batching import batch_counts, stack_batches
+from penstock.engine.operators.functions import BlockFunction, block_function, collate, empty_block
+from penstock.engine.scope import Scope
+from penstock.errors import PenstockError, SourceError
+from penstock.graph.node import Node
+from penstock.graph.nodes import (
+    Batch,
+    Cache,
+    Chain,
+    Concatenate,
+    Enumerate,
+    Indexed,
+    Map,
+    Permute,
+    Prefetch,
+    Range,
+    Repeat,
+    Slices,
+    Stride,
+    WithOptions,
+    Zip,
+    graft,
+)
+from penstock.kernels.gather import gather_rows
+from penstock.kernels.permute import permute
+
+
+class IndexedOperator:
+    """Base: measured `rows` and `batches` around what a kind computes."""
+
+    def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
+        self.node = node
+        self.inputs = tuple(inputs)
+        self.length = node.cardinality()
+
+    def rows(self, positions: Indices, scope: Scope) -> Block:
+        """The elements at `positions` [n] int64, each in [0, length)."""
+        tally = scope.task_log.tally
+        return tally.measure(self.node.key, self.node.label, lambda: self._rows(positions, scope))
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        """The elements at `positions` as batches of `counts` rows, or None: no short way."""
+        return None
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        """The identities of the elements at `positions`, without computing them."""
+        return self.inputs[0].origins(positions, scope)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        raise NotImplementedError
+
+
+class SourceOperator(IndexedOperator):
+    """A source: element i is row i."""
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return SourceOrigins(self.node.number, self.node.label, positions)
+
+
+def is_consecutive(positions: Indices) -> bool:
+    """Whether positions are p, p + 1, ...: then rows can be a view."""
+    n = len(positions)
+    return n > 0 and int(positions[-1]) - int(positions[0]) == n - 1 and bool((np.diff(positions) == 1).all())
+
+
+class SlicesOperator(SourceOperator):
+    """Rows of arrays in memory: views where positions are consecutive, gathered where not."""
+
+    node: Slices
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        if not len(positions):
+            return empty_block(self.origins(positions, scope))
+        if is_consecutive(positions):
+            first = int(positions[0])
+            columns = tuple(column.slice(first, first + len(positions)) for column in self.node.columns)
+        else:
+            columns = tuple(_gather(column, positions, scope) for column in self.node.columns)
+        return Block(self.node.structure, columns, self.origins(positions, scope))
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        if any(isinstance(column, RowsColumn) for column in self.node.columns):
+            return None
+        tally = scope.task_log.tally
+        return tally.measure(self.node.key, self.node.label, lambda: self._batches(positions, counts, scope))
+
+    def _batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block:
+        sizes = counts.tolist()
+        starts = np.cumsum(counts) - counts
+        leaves: list[Column] = []
+        for column in self.node.columns:
+            if isinstance(column, BytesColumn):
+                chosen = column.values[positions]
+                batches = [chosen[s : s + n].copy() for s, n in zip(starts.tolist(), sizes, strict=True)]
+            else:
+                assert isinstance(column, ArrayColumn)
+                shape = column.values.shape[1:]
+                batches = scope.services.pool.arrays(tuple((n, *shape) for n in sizes), column.values.dtype)
+                if column.values.flags.c_contiguous:
+                    gather_rows(column.values, positions, batches)
+                else:
+                    for out, start in zip(batches, starts.tolist(), strict=True):
+                        np.take(column.values, positions[start : start + len(out)], axis=0, out=out, mode="clip")
+            leaves.append(RowsColumn(batches, column.spec.dtype))
+        return Block(self.node.structure, tuple(leaves), BatchOrigins(self.origins(positions, scope), starts, counts))
+
+
+def _gather(column: Column, positions: Indices, scope: Scope) -> Column:
+    if isinstance(column, ArrayColumn) and column.values.ndim > 1 and column.values.flags.c_contiguous:
+        out = scope.services.pool.array((len(positions), *column.values.shape[1:]), column.values.dtype)
+        gather_rows(column.values, positions, [out])
+        return ArrayColumn(out)
+    return column.take(positions)
+
+
+class RangeOperator(SourceOperator):
+    node: Range
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        origins = self.origins(positions, scope)
+        if not len(positions):
+            return empty_block(origins)
+        values = (self.node.start + self.node.step * positions).astype(self.node.dtype)
+        return Block(LEAF, (ArrayColumn(values),), origins)
+
+
+class IndexedObjectOperator(SourceOperator):
+    """Elements of a user's object, several at once where it offers `__getitems__`."""
+
+    node: Indexed
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        origins = self.origins(positions, scope)
+        results: list[Any] = []
+        failure: Failure | None = None
+        try:
+            for value in self._values(positions.tolist()):
+                results.append(value)
+        except Exception as error:
+            failure = Failure(self._wrap(error, origins, len(results)))
+            origins = origins.take(np.arange(len(results), dtype=np.int64))
+        if not results:
+            return empty_block(origins, failure)
+        return collate(self.node, self.node.label, results, origins, failure, scope, None, copies=True)
+
+    def _values(self, positions: list[int]) -> Any:
+        several = getattr(self.node.obj, "__getitems__", None)
+        if several is None:
+            return (self.node.obj[position] for position in positions)
+        values = several(positions)
+        if len(values) != len(positions):
+            raise ValueError(f"__getitems__ returned {len(values)} elements for {len(positions)} indices")
+        return values
+
+    def _wrap(self, error: Exception, origins: Origins, row: int) -> PenstockError:
+        name = type(self.node.obj).__qualname__
+        wrapped = SourceError(f"{name} raised {type(error).__name__}: {error}", where=origins.describe(row))
+        wrapped.__cause__ = error
+        return wrapped
+
+
+class ZipOperator(IndexedOperator):
+    node: Zip
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return ZipOrigins(tuple(source.origins(positions, scope) for source in self.inputs))
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return zip_blocks(self.node, [source.rows(positions, scope) for source in self.inputs])
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        blocks: list[Block] = []
+        for source in self.inputs:
+            block = source.batches(positions, counts, scope)
+            if block is None or block.failure is not None:
+                return None
+            blocks.append(block)
+        origins = ZipOrigins(tuple(_unbatched_origins(block) for block in blocks))
+        joined = zip_blocks(self.node, blocks)
+        batched = blocks[0].origins
+        assert isinstance(batched, BatchOrigins)
+        return Block(joined.structure, joined.columns, BatchOrigins(origins, batched.starts, batched.counts))
+
+
+def _unbatched_origins(block: Block) -> Origins:
+    assert isinstance(block.origins, BatchOrigins)
+    return block.origins.inner
+
+
+def zip_blocks(node: Zip, blocks: Sequence[Block]) -> Block:
+    """Blocks of equal positions side by side; ends with the shortest, and at the first failure."""
+    count = min(len(block) for block in blocks)
+    stopped = next((block for block in blocks if len(block) == count and block.failure is not None), None)
+    parts = [block.slice(0, count) for block in blocks]
+    failure = stopped.failure if stopped is not None else None
+    origins = ZipOrigins(tuple(part.origins for part in parts))
+    if count == 0:
+        return empty_block(origins, failure)
+    structure = graft(node.template, [part.structure for part in parts])
+    return Block(structure, tuple(column for part in parts for column in part.columns), origins, failure)
+
+
+class FunctionOperator(IndexedOperator):
+    """Maps: one call an element."""
+
+    def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
+        super().__init__(node, inputs)
+        self._function: BlockFunction = block_function(node)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return self._function(self.inputs[0].rows(positions, scope), scope)
+
+
+class EnumerateOperator(IndexedOperator):
+    node: Enumerate
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return enumerate_block(self.inputs[0].rows(positions, scope), positions + self.node.start)
+
+
+def enumerate_block(block: Block, numbers: Indices) -> Block:
+    """(number, element) of every element."""
+    if not len(block):
+        return block
+    columns = (ArrayColumn(numbers[: len(block)]), *block.columns)
+    return Block(tuple_of(LEAF, block.structure), columns, block.origins, block.failure)
+
+
+class PermuteOperator(IndexedOperator):
+    node: Permute
+
+    def _source(self, positions: Indices, scope: Scope) -> Indices:
+        node = self.node
+        key = scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
+        return permute(key, self.length, positions)
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return self.inputs[0].origins(self._source(positions, scope), scope)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return self.inputs[0].rows(self._source(positions, scope), scope)
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        return self.inputs[0].batches(self._source(positions, scope), counts, scope)
+
+
+class StrideOperator(IndexedOperator):
+    node: Stride
+
+    def _source(self, positions: Indices) -> Indices:
+        return self.node.start + self.node.step * positions
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return self.inputs[0].origins(self._source(positions), scope)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return self.inputs[0].rows(self._source(positions), scope)
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        return self.inputs[0].batches(self._source(positions), counts, scope)
+
+
+class PassThroughOperator(IndexedOperator):
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        return self.inputs[0].rows(positions, scope)
+
+    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
+        return self.inputs[0].batches(positions, counts, scope)
+
+
+class ConcatenateOperator(IndexedOperator):
+    node: Concatenate
+
+    def _split(self, positions: Indices) -> list[tuple[IndexedOperator, Indices, Indices]]:
+        """(input, places in `positions`, positions in that input) for each input that has any."""
+        border = self.inputs[0].length
+        second = positions >= border if border >= 0 else np.zeros(len(positions), dtype=bool)
+        halves = ((self.inputs[0], np.flatnonzero(~second), 0), (self.inputs[1], np.flatnonzero(second), border))
+        return [(source, places, positions[places] - shift) for source, places, shift in halves if len(places)]
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        parts = [(places, source.origins(within, scope)) for source, places, within in self._split(positions)]
+        return interleave_origins(parts)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        parts = [(places, source.rows(within, scope)) for source, places, within in self._split(positions)]
+        return interleave_blocks(parts, positions)
+
+
+class RepeatOperator(IndexedOperator):
+    node: Repeat
+
+    def _split(self, positions: Indices) -> list[tuple[int, Indices, Indices]]:
+        """(pass, places in `positions`, positions in the input) for each pass."""
+        passes, within = np.divmod(positions, self.inputs[0].length)
+        split = []
+        for number in np.unique(passes).tolist():
+            places = np.flatnonzero(passes == number)
+            split.append((number, places, within[places]))
+        return split
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        parts = []
+        for number, places, within in self._split(positions):
+            inner = self.inputs[0].origins(within, scope.in_pass(self.node.number, number))
+            parts.append((places, pass_origins(inner, self.node.number, number)))
+        return interleave_origins(parts)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        parts = []
+        for number, places, within in self._split(positions):
+            block = self.inputs[0].rows(within, scope.in_pass(self.node.number, number))
+            parts.append((places, in_pass(block, self.node.number, number)))
+        return interleave_blocks(parts, positions)
+
+
+def pass_origins(origins: Origins, node_number: int, number: int) -> Origins:
+    """The origins with their pass; the first pass is as no repeat at all."""
+    return origins if number == 0 else PassOrigins(origins, node_number, number)
+
+
+def in_pass(block: Block, node_number: int, number: int) -> Block:
+    """The block with its pass in its origins."""
+    origins = pass_origins(block.origins, node_number, number)
+    return Block(block.structure, block.columns, origins, block.failure)
+
+
+def interleave_origins(parts: Sequence[tuple[Indices, Origins]]) -> Origins:
+    """Origins put back in order: origin i of a part is place places[i] of the result."""
+    if len(parts) == 1:
+        return parts[0][1]
+    order = np.argsort(np.concatenate([places for places, _ in parts]))
+    return concat_origins([origins for _, origins in parts]).take(order)
+
+
+def interleave_blocks(parts: Sequence[tuple[Indices, Block]], positions: Indices) -> Block:
+    """Blocks put back in order: row i of a part is row places[i] of the result. Ends at the first place that failed."""
+    if not parts:
+        return empty_block(NOWHERE)
+    if len(parts) == 1:
+        return parts[0][1]
+    stop, failure = len(positions), None
+    for places, block in parts:
+        if block.failure is not None and (end := int(places[len(block)]) if len(block) < len(places) else stop) < stop:
+            stop, failure = end, block.failure
+    if all(_ascends(places) for places, _ in parts) and _one_after_another([places for places, _ in parts]):
+        return concat_blocks([block for _, block in parts])
+    kept = [(places[places < stop], block.slice(0, int((places < stop).sum()))) for places, block in parts]
+    kept = [(places, block) for places, block in kept if len(places)]
+    if not kept:
+        return empty_block(NOWHERE, failure)
+    joined = concat_blocks([Block(b.structure, b.columns, b.origins) for _, b in kept])
+    order = np.argsort(np.concatenate([places for places, _ in kept]))
+    block = joined.take(order)
+    return Block(block.structure, block.columns, block.origins, failure)
+
+
+def _ascends(places: Indices) -> bool:
+    return bool((np.diff(places) > 0).all())
+
+
+def _one_after_another(places: Sequence[Indices]) -> bool:
+    return all(int(a[-1]) < int(b[0]) for a, b in zip(places, places[1:], strict=False))
+
+
+class BatchOperator(IndexedOperator):
+    node: Batch
+
+    def source_positions(self, positions: Indices) -> tuple[Indices, Indices]:
+        """The input positions of these batches, one after another, and how many each has."""
+        size, rows = self.node.batch_size, self.inputs[0].length
+        if is_consecutive(positions):
+            first, stop = int(positions[0]), int(positions[-1]) + 1
+            counts = batch_counts(first, stop, rows, size)
+            return np.arange(first * size, first * size + int(counts.sum()), dtype=np.int64), counts
+        counts = np.concatenate([batch_counts(p, p + 1, rows, size) for p in positions.tolist()])
+        starts = np.repeat(positions * size - (np.cumsum(counts) - counts), counts)
+        return starts + np.arange(len(starts), dtype=np.int64), counts
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        source, counts = self.source_positions(positions)
+        return BatchOrigins(self.inputs[0].origins(source, scope), np.cumsum(counts) - counts, counts)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        if not len(positions):
+            return empty_block(NOWHERE)
+        source, counts = self.source_positions(positions)
+        block = self.inputs[0].batches(source, counts, scope)
+        if block is not None:
+            return block
+        return stack_batches(self.inputs[0].rows(source, scope), counts, scope.services.pool, self.node.label)
+
+
+class CacheOperator(IndexedOperator):
+    """Rows by position from the node's store; what is missing is computed as in the first pass of the first epoch."""
+
+    node: Cache
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return self.inputs[0].origins(positions, scope.frozen())
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        store = self.node.store
+        with store.lock:
+            if store.rows is None:
+                budget, warn = scope.services.cache_budget_bytes, scope.services.warn
+                store.rows = RowCache(self.length, budget, warn, self.node.label)
+        rows: RowCache = store.rows
+        if len(positions) and rows.has_all(positions):
+            return rows.rows(positions, self.origins(positions, scope))
+        missing = rows.missing(positions)
+        computed = self.inputs[0].rows(missing, scope.frozen())
+        rows.keep(missing[: len(computed)], computed)
+        return self._joined(rows, positions, missing, computed, scope)
+
+    def _joined(self, rows: RowCache, positions: Indices, missing: Indices, computed: Block, scope: Scope) -> Block:
+        stop = len(positions)
+        if computed.failure is not None and len(computed) < len(missing):
+            failed = np.isin(positions, missing[len(computed) :])
+            stop = int(np.argmax(failed)) if failed.any() else stop
+        wanted = positions[:stop]
+        fresh = np.isin(wanted, missing)
+        parts = []
+        if fresh.any():
+            places = np.flatnonzero(fresh)
+            taken = computed.take(np.searchsorted(missing, wanted[places]))
+            parts.append((places, taken))
+        if not fresh.all():
+            places = np.flatnonzero(~fresh)
+            parts.append((places, rows.rows(wanted[places], SourceOrigins(0, "", places))))
+        failure = computed.failure if stop < len(positions) else None
+        block = interleave_blocks(parts, wanted)
+        return Block(block.structure, block.columns, self.origins(wanted, scope), failure)
+
+
+INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOperator]] = {
+    Slices: SlicesOperator,
+    Range: RangeOperator,
+    Indexed: IndexedObjectOperator,
+    Zip: ZipOperator,
+    Map: FunctionOperator,
+    Chain: FunctionOperator,
+    Enumerate: EnumerateOperator,
+    Permute: PermuteOperator,
+    Stride: StrideOperator,
+    Prefetch: PassThroughOperator,
+    WithOptions: PassThroughOperator,
+    Concatenate: ConcatenateOperator,
+    Repeat: RepeatOperator,
+    Batch: BatchOperator,
+    Cache: CacheOperator,
+}
+
+
+def indexed_operator(node: Node) -> IndexedOperator:
+    """The operator tree of an index-driven graph."""
+    return INDEXED[type(node)](node, [indexed_operator(source) for source in node.inputs])
+

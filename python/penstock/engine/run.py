@@ -1,0 +1,163 @@
+"""One run of a plan: the scheduler, the threads that work for it, and the consumer's side. Owned by one iterator.
+
+Shutdown: `close()` may be called at any time from any thread, twice, after a fork, from a destructor or at interpreter
+exit; it wakes everything, ends sources, and joins the workers. A worker inside a user's function is left to finish it.
+Waits are interruptible: Ctrl-C reaches the consumer at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from dataclasses import dataclass
+
+from penstock.block.block import Block
+from penstock.engine.scheduler import Scheduler
+from penstock.engine.stages import Outcome, RunningStage, Task
+from penstock.errors import ClosedError, ForkedError
+
+_JOIN_SECONDS = 5.0
+_live: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """workers: threads at most; 0 runs every task in the consumer's own thread, nothing ahead."""
+
+    workers: int
+    ram_budget_bytes: int
+
+
+class Run:
+    """Blocks of one epoch, in order, computed ahead of the consumer by worker threads."""
+
+    def __init__(self, root: RunningStage, limits: RunLimits) -> None:
+        self.scheduler = Scheduler(root, limits.ram_budget_bytes)
+        self._limits = limits
+        # Re-entrant: a destructor may close the run from inside a locked region of the same thread.
+        self._lock = threading.RLock()
+        self._work = threading.Condition(self._lock)
+        self._result = threading.Condition(self._lock)
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._closed = False
+        self._pid = os.getpid()
+        self._crash: BaseException | None = None
+        if not _live:
+            _register_exit()
+        _live.add(self)
+
+    # -- the consumer's side --------------------------------------------------------------------------------------
+
+    def next_block(self) -> tuple[Block | None, bool]:
+        """The next block (None at the end), and whether it was waiting already. Blocks until there is one."""
+        self.check_process()
+        with self._lock:
+            was_ready = bool(self.scheduler.root.ready)
+            while True:
+                if self._crash is not None:
+                    raise self._crash
+                if self._closed:
+                    raise ClosedError("the iterator is closed", remedy="open a new one with iter(dataset)")
+                block = self.scheduler.next_block()
+                if block is not None:
+                    self._wake_worker()
+                    return block, was_ready
+                if self.scheduler.ended:
+                    return None, was_ready
+                if self._limits.workers == 0:
+                    self._run_one()
+                else:
+                    self._wake_worker()
+                    self._result.wait()
+
+    def check_process(self) -> None:
+        """Raises: ForkedError in a forked child."""
+        if os.getpid() != self._pid:
+            raise ForkedError(
+                "this iterator was opened before a fork; its threads are in the parent",
+                got=f"process {os.getpid()}, opened in {self._pid}",
+                remedy="open the iterator in the child, or start the child with the spawn method",
+            )
+
+    def _run_one(self) -> None:
+        task = self.scheduler.claim()
+        if task is not None:
+            self.scheduler.commit(task, task.execute())
+        else:
+            self._check_progress()
+
+    def _check_progress(self) -> None:
+        if self.scheduler.is_stuck():
+            raise AssertionError("no stage can start, none runs and nothing waits")
+
+    # -- workers --------------------------------------------------------------------------------------------------
+
+    def _wake_worker(self) -> None:
+        """Let one more worker look for a task; start it if all are busy. It wakes the next when it finds one."""
+        if self._idle:
+            self._work.notify()
+        elif len(self._threads) < self._limits.workers:
+            name = f"penstock-worker-{len(self._threads)}"
+            thread = threading.Thread(target=self._work_until_closed, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work_until_closed(self) -> None:
+        with self._lock:
+            while not self._closed:
+                try:
+                    task = self.scheduler.claim()
+                    if task is None:
+                        self._check_progress()
+                        if self.scheduler.root.ready or self.scheduler.ended:
+                            self._result.notify()
+                        self._idle += 1
+                        self._work.wait()
+                        self._idle -= 1
+                        continue
+                    self._wake_worker()
+                    outcome = self._execute_unlocked(task)
+                    self.scheduler.commit(task, outcome)
+                except BaseException as error:  # an engine fault: the consumer must hear of it, not wait for ever
+                    self._crash = error
+                    self._result.notify_all()
+                    return
+                del task, outcome
+                if self.scheduler.root.ready or self.scheduler.ended:
+                    self._result.notify()
+
+    def _execute_unlocked(self, task: Task) -> Outcome:
+        self._lock.release()
+        try:
+            return task.execute()
+        finally:
+            self._lock.acquire()
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Stop and leave nothing behind. Idempotent."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            first, self._closed = not self._closed, True
+            if first:
+                self.scheduler.close()
+            self._work.notify_all()
+            self._result.notify_all()
+            threads = [t for t in self._threads if t is not threading.current_thread()]
+        for thread in threads:
+            thread.join(_JOIN_SECONDS)
+
+
+def _register_exit() -> None:
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    for run in list(_live):
+        run.close()

@@ -1,0 +1,114 @@
+"""The scheduler: a state machine that says what to do next. It starts no thread and reads no clock.
+
+Policy: the stage nearest the consumer that can start something does, so results leave before new ones are begun; a
+stage holds back when enough of its output waits; when waiting bytes exceed the budget, only a stage that holds nothing
+may start, so the block at the head of the line always flows, however large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.block.block import Block, Failure
+from penstock.block.origin import NOWHERE
+from penstock.block.spec import render_spec
+from penstock.engine.operators.functions import empty_block
+from penstock.engine.scope import Seen, Skipped
+from penstock.engine.stages import Outcome, RunningStage, Task
+from penstock.errors import StructureError
+from penstock.telemetry.tally import StepTotals
+
+class Scheduler:
+    """Owns the running stages. Every method is called under the run's lock."""
+
+    def __init__(self, root: RunningStage, ram_budget_bytes: int) -> None:
+        self.root = root
+        self._ram_budget_bytes = ram_budget_bytes
+        self._closed = False
+        self.seen: dict[int, Seen] = {}
+        self.skipped: list[Skipped] = []
+        self.totals: dict[tuple[int, str], StepTotals] = {}
+
+    def stages(self) -> Iterator[RunningStage]:
+        """The stages that may have work, the one nearest the consumer first."""
+        pending = [self.root]
+        while pending:
+            stage = pending.pop(0)
+            yield stage
+            pending.extend(source for source in stage.wanted() if not source.closed)
+
+    def waiting_bytes(self) -> int:
+        return sum(stage.counts.waiting_bytes for stage in self.stages())
+
+    def claim(self) -> Task | None:
+        """The next task to run, None when nothing can start until something commits or is taken."""
+        if self._closed:
+            return None
+        stages = list(self.stages())
+        for stage in reversed(stages):
+            stage.pump()
+        stages = list(self.stages())
+        held = sum(stage.counts.waiting_bytes + stage.expected_bytes() for stage in stages)
+        for stage in stages:
+            if held > self._ram_budget_bytes and not stage.is_idle:
+                continue
+            task = stage.claim()
+            if task is not None:
+                return task
+        return None
+
+    def commit(self, task: Task, outcome: Outcome) -> None:
+        """Take back what a task gave."""
+        task.stage.commit(task, outcome, self._check)
+        for stage in reversed(list(self.stages())):
+            stage.pump()
+
+    def _check(self, outcome: Outcome) -> None:
+        """When an outcome's turn has come: its specs must be those seen before; then what it told is merged."""
+        for seen in outcome.log.seen:
+            first = self.seen.setdefault(seen.number, seen)
+            if first is not seen and not _agree(first, seen):
+                outcome.blocks = [empty_block(NOWHERE, Failure(_disagreement(first, seen)))]
+                break
+        self.skipped.extend(outcome.log.skipped)
+        for key, totals in outcome.log.tally.steps.items():
+            known = self.totals.get(key)
+            if known is None:
+                self.totals[key] = totals
+            else:
+                known.add(totals)
+
+    def next_block(self) -> Block | None:
+        """A finished block of the root, or None if none waits."""
+        return self.root.take() if self.root.ready else None
+
+    def is_stuck(self) -> bool:
+        """Nothing runs, nothing waits for the consumer, and more should come: a fault of the engine, never of a user."""
+        return not (self.root.ready or self.ended or self._closed) and all(not s.running for s in self.stages())
+
+    @property
+    def ended(self) -> bool:
+        return self.root.ended
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.root.close()
+
+
+def _agree(first: Seen, later: Seen) -> bool:
+    if first.structure is not later.structure and first.structure != later.structure:
+        return False
+    return all(
+        a.dtype == b.dtype and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
+        for a, b in zip(first.specs, later.specs, strict=True)
+    )
+
+
+def _disagreement(first: Seen, later: Seen) -> StructureError:
+    return StructureError(
+        "another structure, dtype or rank",
+        got=render_spec(later.structure.unflatten(later.specs)),
+        expected=f"{render_spec(first.structure.unflatten(first.specs))}, as at {first.origin}",
+        where=f"{later.label}, {later.origin}",
+    )

@@ -1,0 +1,92 @@
+"""Scope: what an operator needs to know beyond its input: which epoch and pass, which seed, whom to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from penstock.block.spec import Spec
+from penstock.block.tree import Structure
+from penstock.engine.buffers import BufferPool
+from penstock.rng import derive_key
+from penstock.telemetry.clock import Clock
+from penstock.telemetry.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all operators of one run share."""
+
+    seed: int
+    pool: BufferPool
+    clock: Clock
+    cache_budget_bytes: int
+    warn: Callable[[str], None]
+    is_closing: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One element dropped by `on_error="skip"`: where it came from, which verb dropped it, and why."""
+
+    origin: str
+    verb: str
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one step put out in one task; steps of one run must agree, and the first in order decides."""
+
+    number: int
+    label: str
+    structure: Structure
+    specs: tuple[Spec, ...]
+    origin: str
+
+
+@dataclass(slots=True)
+class TaskLog:
+    """What one task has to tell, merged in order when its turn comes."""
+
+    tally: Tally
+    skipped: list[Skipped] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The place of a computation: epoch, passes of the repeats around it, and the log of the task it is in.
+
+    `passes` holds (node number, pass) for every repeat beyond its first pass, so that a pipeline without the repeat
+    draws what the first pass draws.
+    """
+
+    services: Services
+    epoch: int
+    passes: tuple[tuple[int, int], ...] = ()
+    log: TaskLog | None = None
+
+    @property
+    def task_log(self) -> TaskLog:
+        if self.log is None:
+            raise AssertionError("an operator ran outside a task")
+        return self.log
+
+    def in_task(self) -> Scope:
+        return replace(self, log=TaskLog(Tally(self.services.clock)))
+
+    def in_pass(self, number: int, repetition: int) -> Scope:
+        return self if repetition == 0 else replace(self, passes=(*self.passes, (number, repetition)))
+
+    def frozen(self) -> Scope:
+        """Below a cache: the first pass of the first epoch, always."""
+        return replace(self, epoch=0, passes=())
+
+    def key(self, purpose: str, number: int, seed: int | None, *, per_iteration: bool = True) -> int:
+        """The stream of node `number`; without `per_iteration`, the same in every epoch and pass."""
+        base = self.services.seed if seed is None else seed
+        if not per_iteration:
+            return derive_key(purpose, base, number)
+        return derive_key(purpose, base, number, self.epoch, *(n for p in self.passes for n in p))

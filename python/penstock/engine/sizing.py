@@ -1,0 +1,50 @@
+"""How many rows one task takes: a pure decision from what tasks were measured to cost. It never changes a result.
+
+A task should be long enough to be worth handing over (tens of microseconds), short enough that the first result comes
+soon and the cores share the last ones, and its output small enough to stay in cache and cheap to hold back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+TARGET_SECONDS = 0.008
+TARGET_BYTES = 2 * 2**20
+FIRST_ROWS = 8
+GROWTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSize:
+    """Rows for the next task, and the smoothed cost of a row it follows from (seconds, bytes; None: not measured).
+
+    `fixed`: the user's or a test's word; it never changes then.
+    """
+
+    rows: int = FIRST_ROWS
+    row_s: float | None = None
+    row_bytes: float | None = None
+    fixed: bool = False
+
+    def after(self, rows: int, seconds: float, nbytes: int) -> TaskSize:
+        """The size after a task of `rows` rows took `seconds` and put out `nbytes`."""
+        if self.fixed or rows < 1:
+            return self
+        row_s = _smooth(self.row_s, seconds / rows)
+        row_bytes = _smooth(self.row_bytes, nbytes / rows)
+        by_time = TARGET_SECONDS / row_s if row_s > 0 else float("inf")
+        by_bytes = TARGET_BYTES / row_bytes if row_bytes > 0 else float("inf")
+        wanted = min(by_time, by_bytes, self.rows * GROWTH)
+        return replace(self, rows=max(1, int(wanted)), row_s=row_s, row_bytes=row_bytes)
+
+
+def _smooth(before: float | None, now: float) -> float:
+    return now if before is None else 0.7 * before + 0.3 * now
+
+
+def batches_or_part(rows: int, batch_size: int) -> tuple[int, int]:
+    """(batches per task, rows per task): several whole batches, or an equal part of one."""
+    if rows >= batch_size:
+        return rows // batch_size, batch_size
+    parts = -(-batch_size // rows)
+    return 0, -(-batch_size // parts)

@@ -1,0 +1,462 @@
+"""Running stages: what may start, what comes out, in order. No threads here: the scheduler calls, under one lock.
+
+Each stage hands out tasks (`claim`) and takes their outcomes back (`commit`) by sequence number; outcomes wait until
+all before them are in. `ready` holds finished blocks for the stage below. A stage holds back once enough waits there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.block.block import Block, Failure
+from penstock.block.origin import NOWHERE
+from penstock.engine.operators.batching import Assembly, batch_counts
+from penstock.engine.operators.functions import BlockFunction, empty_block
+from penstock.engine.operators.indexed import BatchOperator, IndexedOperator
+from penstock.engine.operators.streams import Barrier, GeneratorSource, ReplaySource
+from penstock.engine.scope import Scope, TaskLog
+from penstock.engine.sizing import TaskSize, batches_or_part
+from penstock.plan.stage import Stage
+
+_NONE = np.empty(0, dtype=np.int64)
+_AHEAD_BLOCKS = 2
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a task gave: blocks in order, its log, and what it cost. `ended`: the stage has nothing after this."""
+
+    blocks: list[Block]
+    log: TaskLog
+    rows: int = 0
+    seconds: float = 0.0
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class Task:
+    """One piece of work of one stage; `run` needs no lock."""
+
+    stage: RunningStage
+    sequence: int
+    run: Callable[[Scope], tuple[list[Block], bool]]
+    scope: Scope
+    rows: int
+    whole: Callable[[], Block] | None = None  # called when the task's turn comes, for what all tasks before it made
+
+    def execute(self) -> Outcome:
+        """Run it. Whatever is raised becomes the failure that follows its blocks."""
+        scope = self.scope.in_task()
+        clock = scope.services.clock
+        began = clock.now()
+        try:
+            blocks, ended = self.run(scope)
+        except Exception as error:
+            blocks, ended = [empty_block(NOWHERE, Failure(error))], True
+        return Outcome(blocks, scope.task_log, self.rows, clock.now() - began, ended)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A finished block and when it was."""
+
+    block: Block
+    since: float
+
+
+@dataclass(slots=True)
+class StageCounts:
+    """wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes: what one
+    task puts out, smoothed."""
+
+    wait_s: float = 0.0
+    waiting_bytes: int = 0
+    waiting_elements: int = 0
+    task_bytes: float = -1.0
+
+    def hold(self, nbytes: int, elements: int) -> None:
+        self.waiting_bytes += nbytes
+        self.waiting_elements += elements
+
+    def expect(self, nbytes: int) -> None:
+        self.task_bytes = nbytes if self.task_bytes < 0 else 0.7 * self.task_bytes + 0.3 * nbytes
+
+
+class RunningStage:
+    """Base: sequence numbers, the order of commits, what waits."""
+
+    def __init__(self, stage: Stage, scope: Scope, inputs: list[RunningStage]) -> None:
+        self.stage = stage
+        self.scope = scope
+        self.inputs = inputs
+        self.ready: deque[_Waiting] = deque()
+        self.counts = StageCounts()
+        self.running = 0
+        self.closed = False
+        self._finished: dict[int, tuple[Task, Outcome]] = {}
+        self._next_claim = 0
+        self._next_commit = 0
+        self._exhausted = False  # nothing more will be claimed
+        self._failed = False  # nothing more will be put out
+
+    # -- what the scheduler asks ----------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        """Nothing runs, waits or will come."""
+        return self._exhausted and not (self.running or self._finished or self.ready)
+
+    @property
+    def is_idle(self) -> bool:
+        """Holds nothing and runs nothing: the head of the line, which the ledger always admits."""
+        return not (self.running or self._finished or self.ready)
+
+    def expected_bytes(self) -> float:
+        """What its running tasks are expected to put out."""
+        return self.running * max(self.counts.task_bytes, 0.0)
+
+    def has_room(self) -> bool:
+        """Whether little enough waits, delivered in order or not yet, to start another task."""
+        if self.running + len(self._finished) >= 2 * self.stage.width.workers + _AHEAD_BLOCKS:
+            return False
+        if self.stage.ahead is not None:
+            return self.counts.waiting_elements < self.stage.ahead
+        return len(self.ready) < _AHEAD_BLOCKS
+
+    def may_start(self) -> bool:
+        return not self._exhausted and self.running < self.stage.width.workers and self.has_room()
+
+    def wanted(self) -> list[RunningStage]:
+        """The inputs whose output this stage waits for."""
+        return self.inputs
+
+    def pump(self) -> None:
+        """Do what needs no task: notice that an input has ended."""
+
+    def claim(self) -> Task | None:
+        """The next task, if there is one to start now."""
+        raise NotImplementedError
+
+    def commit(self, task: Task, outcome: Outcome, check: Callable[[Outcome], None]) -> None:
+        """Take an outcome back, and put out all whose turn has come; `check` sees each before it is put out."""
+        self.running -= 1
+        if self.closed:
+            return
+        nbytes = sum(block.nbytes for block in outcome.blocks)
+        self.counts.expect(nbytes)
+        self.counts.hold(nbytes, sum(map(len, outcome.blocks)))
+        self.measured(outcome, nbytes)
+        self._finished[task.sequence] = task, outcome
+        if not self.stage.ordered:
+            self._put_out(task.sequence, check)
+        while self._next_commit in self._finished:
+            self._put_out(self._next_commit, check)
+            self._next_commit += 1
+
+    def measured(self, outcome: Outcome, nbytes: int) -> None:
+        """A task took so long and put out so much."""
+
+    def _put_out(self, sequence: int, check: Callable[[Outcome], None]) -> None:
+        task, outcome = self._finished.pop(sequence)
+        self.counts.hold(-sum(block.nbytes for block in outcome.blocks), -sum(map(len, outcome.blocks)))
+        if self._failed:
+            return
+        check(outcome)
+        if task.whole is not None and not outcome.blocks:
+            outcome.blocks = [task.whole()]
+        for block in outcome.blocks:
+            self._offer(block)
+            if self._failed:
+                return
+        self._exhausted = self._exhausted or outcome.ended
+
+    def _offer(self, block: Block) -> None:
+        """Put a block where the stage below finds it; nothing follows a failure."""
+        if len(block) or block.failure is not None:
+            self.ready.append(_Waiting(block, self.scope.services.clock.now()))
+            self.counts.hold(block.nbytes, len(block))
+        if block.failure is not None:
+            self._exhausted = self._failed = True
+            self.close_inputs()
+
+    # -- what the stage below takes -------------------------------------------------------------------------------
+
+    def take(self) -> Block:
+        """The next finished block."""
+        waiting = self.ready.popleft()
+        self.counts.wait_s += self.scope.services.clock.now() - waiting.since
+        self.counts.hold(-waiting.block.nbytes, -len(waiting.block))
+        return waiting.block
+
+    def put_back(self, block: Block) -> None:
+        """Return the rest of a block that was taken."""
+        self.ready.appendleft(_Waiting(block, self.scope.services.clock.now()))
+        self.counts.hold(block.nbytes, len(block))
+
+    def close(self) -> None:
+        """Stop for good: drop what waits, end what is held."""
+        self.closed = self._exhausted = True
+        self.ready.clear()
+        self._finished.clear()
+        self.counts.waiting_bytes = self.counts.waiting_elements = 0
+        self.close_inputs()
+
+    def close_inputs(self) -> None:
+        for source in self.inputs:
+            if not source.closed:
+                source.close()
+
+    def _task(
+        self, run: Callable[[Scope], tuple[list[Block], bool]], rows: int, whole: Callable[[], Block] | None = None
+    ) -> Task:
+        task = Task(self, self._next_claim, run, self.scope, rows, whole)
+        self._next_claim += 1
+        self.running += 1
+        return task
+
+
+class IndexedRun(RunningStage):
+    """Tasks are ranges of positions; under a batch, several batches or a part of one."""
+
+    def __init__(self, stage: Stage, scope: Scope, operator: IndexedOperator, start: int, block_size: int | None) -> None:
+        super().__init__(stage, scope, [])
+        self._operator = operator
+        self._length = operator.length
+        self._position = start
+        self._row = 0  # of the batch at `_position`, when it is made in parts
+        self._assembly: Assembly | None = None
+        self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
+        self._exhausted = 0 <= self._length <= start
+
+    def measured(self, outcome: Outcome, nbytes: int) -> None:
+        self._size = self._size.after(outcome.rows, outcome.seconds, nbytes)
+
+    def claim(self) -> Task | None:
+        if not self.may_start():
+            return None
+        if isinstance(self._operator, BatchOperator):
+            return self._claim_batches(self._operator)
+        stop = self._stop(self._position + self._size.rows)
+        return self._range_task(self._position, stop, stop - self._position)
+
+    def _stop(self, stop: int) -> int:
+        return stop if self._length < 0 else min(stop, self._length)
+
+    def _range_task(self, first: int, stop: int, rows: int) -> Task:
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            return [self._operator.rows(np.arange(first, stop, dtype=np.int64), scope)], False
+
+        return self._advance(self._task(run, rows), stop)
+
+    def _advance(self, task: Task, position: int) -> Task:
+        self._position = position
+        self._exhausted = 0 <= self._length <= position
+        return task
+
+    def _claim_batches(self, operator: BatchOperator) -> Task:
+        size = operator.node.batch_size
+        batches, part = batches_or_part(self._size.rows, size)
+        if self._row == 0 and (batches or not self.stage.ordered):
+            stop = self._stop(self._position + max(batches, 1))
+            return self._range_task(self._position, stop, (stop - self._position) * size)
+        return self._claim_part(operator, part or size)
+
+    def _claim_part(self, operator: BatchOperator, rows: int) -> Task:
+        source, size = operator.inputs[0], operator.node.batch_size
+        count = int(batch_counts(self._position, self._position + 1, source.length, size)[0])
+        if self._assembly is None:
+            self._assembly = Assembly(count, operator.node.label, self.scope.services.pool)
+        assembly, start = self._assembly, self._row
+        stop = min(start + rows, count)
+        first = self._position * size
+
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            block = source.rows(np.arange(first + start, first + stop, dtype=np.int64), scope)
+            failure = assembly.write(start, block)
+            if failure is not None:
+                return [empty_block(NOWHERE, failure)], True
+            return [], False
+
+        # Parts commit in order: when the turn of the last one comes, all others have been written.
+        task = self._task(run, stop - start, whole=assembly.batch if stop == count else None)
+        if stop < count:
+            self._row = stop
+            return task
+        self._row, self._assembly = 0, None
+        return self._advance(task, self._position + 1)
+
+
+class SegmentRun(RunningStage):
+    """Each task takes the next rows of the input."""
+
+    def __init__(
+        self, stage: Stage, scope: Scope, source: RunningStage, function: BlockFunction, block_size: int | None
+    ) -> None:
+        super().__init__(stage, scope, [source])
+        self._function = function
+        self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
+
+    def measured(self, outcome: Outcome, nbytes: int) -> None:
+        self._size = self._size.after(outcome.rows, outcome.seconds, nbytes)
+
+    def pump(self) -> None:
+        if self.inputs[0].ended:
+            self._exhausted = True
+
+    def claim(self) -> Task | None:
+        source = self.inputs[0]
+        if not source.ready or not self.may_start():
+            return None
+        block = source.take()
+        if len(block) > self._size.rows:
+            source.put_back(block.slice(self._size.rows, len(block)))
+            block = block.slice(0, self._size.rows)
+
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            if not len(block):
+                return [block], False
+            node = self.stage.node
+            return [scope.task_log.tally.measure(node.key, node.label, lambda: self._function(block, scope))], False
+
+        return self._task(run, len(block))
+
+
+class SourceRun(RunningStage):
+    """One task at a time asks the source for its next block."""
+
+    def __init__(self, stage: Stage, scope: Scope, source: GeneratorSource | ReplaySource) -> None:
+        super().__init__(stage, scope, [])
+        self._source = source
+
+    def claim(self) -> Task | None:
+        if not self.may_start() or self.running:
+            return None
+
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            node = self.stage.node
+            empty = empty_block(NOWHERE)
+            block = scope.task_log.tally.measure(
+                node.key, node.label, lambda: produced if (produced := self._source.produce(scope)) else empty
+            )
+            return ([block], False) if len(block) or block.failure else ([], True)
+
+        return self._task(run, 0)
+
+    def commit(self, task: Task, outcome: Outcome, check: Callable[[Outcome], None]) -> None:
+        super().commit(task, outcome, check)
+        if self.closed:
+            self._source.close()
+
+    def close(self) -> None:
+        super().close()
+        if not self.running:
+            self._source.close()
+
+
+class BarrierRun(RunningStage):
+    """One task at a time feeds the barrier the next block of the input it wants."""
+
+    def __init__(self, stage: Stage, scope: Scope, inputs: list[RunningStage], barrier: Barrier) -> None:
+        super().__init__(stage, scope, inputs)
+        self._barrier = barrier
+        if barrier.wants is None:
+            self._exhausted = True
+
+    def wanted(self) -> list[RunningStage]:
+        return [] if self._barrier.wants is None else self.inputs
+
+    def claim(self) -> Task | None:
+        if not self.may_start() or self.running or self._barrier.wants is None:
+            return None
+        number = self._barrier.wants
+        source = self.inputs[number]
+        if not source.ready:
+            return self._task(self._finish(number), 0) if source.ended else None
+        return self._task(self._push(number, source.take()), 0)
+
+    def _push(self, number: int, block: Block) -> Callable[[Scope], tuple[list[Block], bool]]:
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            good = Block(block.structure, block.columns, block.origins)
+            blocks = self._measured(lambda: self._barrier.push(number, good, scope), scope)
+            if block.failure is not None and self._barrier.wants is not None:
+                return [*blocks, empty_block(block.origins.take(_NONE), block.failure)], True
+            return blocks, self._barrier.wants is None
+
+        return run
+
+    def _finish(self, number: int) -> Callable[[Scope], tuple[list[Block], bool]]:
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            return self._measured(lambda: self._barrier.finish(number, scope), scope), self._barrier.wants is None
+
+        return run
+
+    def _measured(self, work: Callable[[], list[Block]], scope: Scope) -> list[Block]:
+        node = self.stage.node
+        return scope.task_log.tally.measure(node.key, node.label, lambda: _Blocks(work())).blocks
+
+    def commit(self, task: Task, outcome: Outcome, check: Callable[[Outcome], None]) -> None:
+        super().commit(task, outcome, check)
+        if self._exhausted:
+            self.close_inputs()
+
+
+@dataclass(slots=True)
+class _Blocks:
+    """Several blocks, measured as one output."""
+
+    blocks: list[Block]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(block.nbytes for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How to build the next input of a chain, and what its blocks pass through. `ends_when_empty`: if it gives no
+    element, nothing follows (an endless repeat of nothing ends)."""
+
+    build: Callable[[], RunningStage]
+    through: Callable[[Block], Block]
+    ends_when_empty: bool = False
+
+
+class ChainRun(RunningStage):
+    """One input after another, each built when the one before has ended. It hands blocks through and runs no task."""
+
+    def __init__(self, stage: Stage, scope: Scope, openings: Iterator[Opening]) -> None:
+        super().__init__(stage, scope, [])
+        self._openings = openings
+        self._current: Opening | None = None
+        self._gave = False
+
+    def pump(self) -> None:
+        """Move what the input has finished; open the next input where it has ended."""
+        while not self._exhausted and self.has_room():
+            if self._current is None or self.inputs[0].ended:
+                self._open_next()
+            elif self.inputs[0].ready:
+                block = self.inputs[0].take()
+                self._gave = self._gave or len(block) > 0
+                self._offer(self._current.through(block))
+            else:
+                return
+            for source in self.inputs:
+                source.pump()
+
+    def claim(self) -> Task | None:
+        return None
+
+    def _open_next(self) -> None:
+        is_over = self._current is not None and self._current.ends_when_empty and not self._gave
+        self._current = None if is_over else next(self._openings, None)
+        self._gave = False
+        self._exhausted = self._current is None
+        self.inputs = [] if self._current is None else [self._current.build()]
