@@ -1,0 +1,38 @@
+"""Penstock keeps accelerators fed: tf.data's verbs for TensorFlow, Keras, PyTorch and JAX alike.
+
+    import penstock as ps
+
+    dataset = (
+        ps.Dataset.from_folder("photos")
+        .shuffle()
+        .map(lambda path, label: (ps.image.resize(ps.io.decode_jpeg(ps.io.read_file(path)), (224, 224)), label))
+        .batch(64)
+    )
+"""
+
+from penstock import errors, image, io
+from penstock.block.spec import Spec
+from penstock.dataset import Dataset
+from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
+from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.ops.math import cast
+from penstock.options import AUTOTUNE, Options
+from penstock.rng import Rng
+
+TensorSpec = Spec
+__version__ = "0.1.0"
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "Options",
+    "Rng",
+    "Spec",
+    "TensorSpec",
+    "cast",
+    "errors",
+    "image",
+    "io",
+]

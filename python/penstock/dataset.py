@@ -1,0 +1,214 @@
+"""Dataset: the public face. Lazy, immutable, with the verbs and defaults of tf.data, for every framework alike."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from penstock.block.spec import SpecTree
+from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
+from penstock.graph.node import INFINITE, Node, index_obstacle
+from penstock.graph.nodes import Batch, Slices, Stride
+from penstock.graph.render import render_cardinality
+from penstock.graph.walk import nodes_of
+from penstock.options import require_integer
+from penstock.session import (
+    PipelineIterator,
+    explain,
+    first_element,
+    prepare,
+    read_positions,
+    resolve_signature,
+)
+from penstock.verbs.element import ElementVerbs
+from penstock.verbs.grouping import GroupingVerbs
+from penstock.verbs.keeping import KeepingVerbs
+from penstock.verbs.order import OrderVerbs
+from penstock.verbs.sources import SourceVerbs
+
+
+class _Epochs:
+    """The counter behind `iter(dataset)`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0
+
+    def take(self) -> int:
+        with self._lock:
+            epoch = self._next
+            self._next += 1
+        return epoch
+
+
+class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs):
+    """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
+
+    Verbs return new datasets and run nothing. `for element in dataset` runs one epoch; each `iter()` is the next epoch,
+    shuffled and augmented anew, reproducibly. Where every verb allows it, `dataset[i]`, slices and `len()` work too.
+    """
+
+    def __init__(self) -> None:
+        raise InvalidArgumentError(
+            "Dataset() takes nothing", remedy="start from Dataset.from_tensor_slices, from_folder, from_generator, ..."
+        )
+
+    @classmethod
+    def _of(cls, node: Node) -> Self:
+        dataset = cls.__new__(cls)
+        dataset._node = node
+        dataset._epochs = _Epochs()
+        return dataset
+
+    _epochs: _Epochs
+
+    def __iter__(self) -> PipelineIterator:
+        return self.iterator()
+
+    def iterator(self, epoch: int | None = None) -> PipelineIterator:
+        """An iterator over one epoch: of number `epoch`, or the next of this object's own count.
+
+        Close it, or use it as a context manager, to stop early; see `PipelineIterator`.
+        """
+        if epoch is None:
+            epoch = self._epochs.take()
+        return PipelineIterator(self._node, require_integer("iterator", "epoch", epoch, minimum=0) or 0)
+
+    def as_numpy_iterator(self) -> PipelineIterator:
+        """`iter(self)`: elements are NumPy values already."""
+        return self.iterator()
+
+    @property
+    def element_spec(self) -> SpecTree:
+        """Shape and dtype of each leaf, nested as the elements are.
+
+        Where a function's result is not known it is found by running the first element, once. The shape is then the
+        first element's. Raises: UnknownLengthError: the dataset is empty, so there is nothing to look at.
+        """
+        signature = resolve_signature(self._node)
+        if signature is None:
+            raise UnknownLengthError(
+                "the element spec of an empty dataset is unknown",
+                where=self._node.label,
+                remedy="say it with map(..., output_signature=...)",
+            )
+        return signature.tree()
+
+    def cardinality(self) -> int:
+        """Elements per epoch; INFINITE_CARDINALITY (-1) or UNKNOWN_CARDINALITY (-2) where that is so."""
+        return self._node.cardinality()
+
+    def __len__(self) -> int:
+        count = self.cardinality()
+        if count < 0:
+            what = "infinite" if count == INFINITE else "unknown"
+            raise UnknownLengthError(
+                f"the length of this dataset is {what}", where=self._node.label, remedy="cardinality() tells without raising"
+            )
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Element `index` (epoch 0), computed alone; or, for a slice, a dataset of those elements.
+
+        Raises: NotIndexableError: a verb prevents it (named); IndexError: out of range.
+        """
+        obstacle = index_obstacle(prepare(self._node).plan.graph)
+        if obstacle is not None:
+            raise NotIndexableError(f"this dataset cannot be indexed: {obstacle}")
+        count = self.cardinality()
+        if isinstance(index, slice):
+            return self._slice(index, count)
+        number = require_integer("dataset[i]", "i", index) or 0
+        if count != INFINITE and not -count <= number < count:
+            raise IndexError(f"index {number} is out of range: {self._node.label} has {count} elements")
+        if number < 0 and count == INFINITE:
+            raise IndexError(f"index {number} counts from the end of an infinite dataset")
+        return read_positions(self._node, [number + count if number < 0 else number])[0]
+
+    def _slice(self, index: slice, count: int) -> Self:
+        if count == INFINITE:
+            if index.stop is None or min(index.start or 0, index.stop, index.step or 1) < 0:
+                raise NotIndexableError("a slice of an infinite dataset needs a stop, and counts from its start")
+            count = index.stop
+        start, stop, step = index.indices(count)
+        length = len(range(start, stop, step))
+        return self._of(Stride(inputs=(self._node,), location=user_location(), start=start, step=step, count=length))
+
+    def apply(self, transformation_func: Callable[[Self], Self]) -> Self:
+        """`transformation_func(self)`, for a chain of verbs kept in a function."""
+        result = transformation_func(self)
+        if not isinstance(result, Dataset):
+            raise InvalidArgumentError("apply", got=repr(result), expected="a function that returns a Dataset")
+        return result
+
+    def peek(self) -> Any:
+        """The first element of epoch 0, computed in this thread; nothing keeps running."""
+        return first_element(self._node)
+
+    def explain(self) -> str:
+        """How it runs and why: the graph, each rule's effect, the stages, and where each function runs."""
+        return explain(self._node)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes of the `from_folder` below, in the order of their labels. Raises: AttributeError."""
+        for node in nodes_of(self._node):
+            if isinstance(node, Slices) and node.class_names is not None:
+                return node.class_names
+        raise AttributeError("class_names: no from_folder in this dataset")
+
+    def to_keras(self) -> Any:
+        """What `model.fit`, `evaluate` and `predict` take: batches without a copy, on any Keras backend. One device.
+
+        The dataset must end in `batch`. Raises: MissingDependencyError: Keras is not installed.
+        """
+        from penstock.adapters.keras import to_keras
+
+        return to_keras(DatasetFeed(self))
+
+    def __repr__(self) -> str:
+        return f"<penstock.Dataset {self._node.label}: {render_cardinality(self.cardinality())} elements>"
+
+
+class DatasetFeed:
+    """A dataset as adapters see it: what they must know of it, and how to open it."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._batch = next(
+            (node for node in reversed(list(nodes_of(dataset._node))) if isinstance(node, Batch)), None
+        )
+
+    @property
+    def element_spec(self) -> SpecTree:
+        return self._dataset.element_spec
+
+    @property
+    def cardinality(self) -> int:
+        """Batches per epoch."""
+        return self._dataset.cardinality()
+
+    @property
+    def batch_size(self) -> int | None:
+        return None if self._batch is None else self._batch.batch_size
+
+    @property
+    def partial_batch_size(self) -> int | None:
+        """Rows of the last batch of an epoch when it is known to be short; 0 when known not to be; None unknown."""
+        if self._batch is None or self._dataset.cardinality() < 0:
+            return None
+        rows = self._batch.input.cardinality()
+        if rows < 0:
+            return None
+        return 0 if self._batch.drop_remainder else rows % self._batch.batch_size
+
+    def open(self, epoch: int | None = None, start: int = 0) -> Iterator[Any]:
+        """The batches of an epoch from number `start` on."""
+        iterator = self._dataset.iterator(epoch)
+        if start:
+            iterator.load_state_dict({**iterator.state_dict(), "position": start})
+        return iterator

@@ -1,0 +1,122 @@
+"""Verbs that work element by element: map, random_map, filter, enumerate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+from penstock.block.spec import as_spec
+from penstock.errors import InvalidArgumentError, Location, user_location
+from penstock.graph.node import Signature
+from penstock.graph.nodes import Enumerate, Filter, Map
+from penstock.options import AUTOTUNE, require_integer
+from penstock.verbs.base import Verbs, require_parallelism
+
+
+class ElementVerbs(Verbs):
+    """One element in, one (or none) out."""
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = AUTOTUNE,
+        deterministic: bool | None = None,
+        *,
+        output_signature: Any = None,
+        executor: Literal["auto", "threads"] = "auto",
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Self:
+        """`map_func` of each element. A tuple element arrives as separate arguments, a dict as one.
+
+        Any Python function. Known to be pure, it runs on as many workers as there are cores; otherwise on one, in
+        order, as tf.data would run it (`explain()` says which and why). An integer `num_parallel_calls`, or
+        `executor="threads"`, is your word that it may run in parallel. Arrays it is given may be read-only.
+
+        deterministic: False lets results arrive as they complete. output_signature: what it returns, else found by
+        running the first element when asked for. on_error: "skip" drops elements for which it raises; they are
+        counted and kept in `iterator.skipped`.
+        Raises, while iterating: UserFunctionError with your own traceback, the element's origin and this line;
+        StructureError when a later result has another structure, dtype or rank.
+        """
+        return self._map(
+            "map", map_func, num_parallel_calls, deterministic, output_signature, executor, on_error, takes_rng=False
+        )
+
+    def random_map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = AUTOTUNE,
+        deterministic: bool | None = None,
+        *,
+        seed: int | None = None,
+        output_signature: Any = None,
+        executor: Literal["auto", "threads"] = "auto",
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Self:
+        """`map_func(element, rng)`: as `map`, with a `penstock.Rng` of the element's own as the last argument.
+
+        What it draws depends on the seed, the epoch and the element's origin, never on threads, order or timing.
+        """
+        return self._map(
+            "random_map", map_func, num_parallel_calls, deterministic, output_signature, executor, on_error,
+            takes_rng=True, seed=seed,
+        )  # fmt: skip
+
+    def _map(
+        self,
+        verb: str,
+        function: Callable[..., Any],
+        num_parallel_calls: int | None,
+        deterministic: bool | None,
+        output_signature: Any,
+        executor: Literal["auto", "threads"],
+        on_error: Literal["raise", "skip"],
+        *,
+        takes_rng: bool,
+        seed: int | None = None,
+    ) -> Self:
+        where = user_location()
+        _require_callable(verb, "map_func", function, where)
+        _require_choice(verb, "executor", executor, ("auto", "threads"), where)
+        _require_choice(verb, "on_error", on_error, ("raise", "skip"), where)
+        declared = None
+        if output_signature is not None:
+            structure, specs = as_spec(output_signature)
+            declared = Signature(structure, specs)
+        node = Map(
+            inputs=(self._node,),
+            location=where,
+            function=function,
+            num_parallel_calls=require_parallelism(verb, num_parallel_calls),
+            deterministic=deterministic,
+            declared=declared,
+            executor=executor,
+            on_error=on_error,
+            takes_rng=takes_rng,
+            seed=require_integer(verb, "seed", seed, optional=True, where=where),
+        )
+        return self._of(node)
+
+    def filter(self, predicate: Callable[..., Any], *, on_error: Literal["raise", "skip"] = "raise") -> Self:
+        """The elements for which `predicate` returns True (one bool). Cardinality is unknown from here on."""
+        where = user_location()
+        _require_callable("filter", "predicate", predicate, where)
+        _require_choice("filter", "on_error", on_error, ("raise", "skip"), where)
+        return self._of(Filter(inputs=(self._node,), location=where, predicate=predicate, on_error=on_error))
+
+    def enumerate(self, start: int = 0) -> Self:
+        """(position, element), positions as int64 from `start`."""
+        where = user_location()
+        first = require_integer("enumerate", "start", start, where=where)
+        return self._of(Enumerate(inputs=(self._node,), location=where, start=first or 0))
+
+
+def _require_callable(verb: str, name: str, function: Any, where: Location) -> None:
+    if not callable(function):
+        raise InvalidArgumentError(f"{verb}: {name}", got=repr(function), expected="a function", where=where)
+
+
+def _require_choice(verb: str, name: str, value: Any, choices: tuple[str, ...], where: Location) -> None:
+    if value not in choices:
+        expected = " or ".join(repr(choice) for choice in choices)
+        raise InvalidArgumentError(f"{verb}: {name}", got=repr(value), expected=expected, where=where)

@@ -1,0 +1,225 @@
+"""Sources: where elements come from. Nothing is read when a source is made, but the names of files."""
+
+from __future__ import annotations
+
+import builtins
+import glob
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from penstock.block.block import preview
+from penstock.block.collate import as_leaf, leaf_spec, source_column
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, column_of_array, object_array
+from penstock.block.spec import STR, as_spec
+from penstock.block.tree import Structure, structure_of, tuple_of
+from penstock.errors import (
+    InvalidArgumentError,
+    NoFilesError,
+    PenstockError,
+    StructureError,
+    UnsupportedValueError,
+    user_location,
+)
+from penstock.graph.node import Signature
+from penstock.graph.nodes import Generator, Indexed, Range, SignatureMemo, Slices, Zip
+from penstock.options import require_integer
+from penstock.verbs.base import Verbs
+
+
+class SourceVerbs(Verbs):
+    """Constructors of datasets."""
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any) -> Self:
+        """The rows of arrays: element i is row i of every leaf.
+
+        Shapes: leaves [n, ...], one n for all; a list is a stacked array. Numeric arrays are not copied.
+        Raises: StructureError: leaves of different length. UnsupportedValueError: a leaf that has no rows.
+        """
+        where = user_location()
+        structure = structure_of(tensors)
+        names = structure.names()
+        columns: list[Column] = []
+        for name, leaf in zip(names, structure.flatten(tensors), strict=True):
+            try:
+                columns.append(source_column(leaf))
+            except PenstockError as error:
+                raise error.at(f'from_tensor_slices at {where}, leaf "{name}"') from None
+        lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
+        if len(set(lengths.values())) != 1:
+            raise StructureError(
+                "leaves of different length", got=str(lengths), expected="one length for all",
+                where=f"from_tensor_slices at {where}",
+            )  # fmt: skip
+        return cls._of(Slices(location=where, structure=structure, columns=tuple(columns)))
+
+    @classmethod
+    def from_tensors(cls, tensors: Any) -> Self:
+        """One element: `tensors` itself."""
+        where = user_location()
+        structure = structure_of(tensors)
+        columns: list[Column] = []
+        for name, value in zip(structure.names(), structure.flatten(tensors), strict=True):
+            try:
+                leaf = as_leaf(value)
+            except PenstockError as error:
+                raise error.at(f'from_tensors at {where}, leaf "{name}"') from None
+            spec = leaf_spec(leaf)
+            if not spec.shape and spec.dtype.kind in "SU":
+                columns.append(BytesColumn(object_array([leaf]), spec.dtype))
+            elif not spec.shape:
+                columns.append(ArrayColumn(np.array([leaf], dtype=spec.dtype)))
+            else:
+                columns.append(column_of_array(np.asarray(leaf)[None]))
+        return cls._of(Slices(location=where, structure=structure, columns=tuple(columns), name="from_tensors"))
+
+    @classmethod
+    def from_generator(
+        cls, generator: Callable[..., Any], *, output_signature: Any, args: Sequence[Any] | None = None
+    ) -> Self:
+        """The elements of `generator(*args)`, a fresh one each pass, in one worker, in order.
+
+        `output_signature`: `penstock.Spec(shape, dtype)` (or tf.TensorSpec), or a tuple or dict of them; an element that
+        breaks it is an error with its number.
+        Raises: InvalidArgumentError: `generator` is not callable, or the signature is none.
+        """
+        where = user_location()
+        if not callable(generator):
+            raise InvalidArgumentError(
+                "from_generator: generator", got=f"{type(generator).__name__}: {preview(generator)}",
+                expected="a callable that returns a fresh iterator, so that each epoch can begin anew", where=where,
+                remedy="pass the function, not its result" if hasattr(generator, "__next__") else None,
+            )  # fmt: skip
+        structure, specs = as_spec(output_signature)
+        return cls._of(
+            Generator(
+                location=where,
+                function=generator,
+                args=tuple(args or ()),
+                declared=Signature(structure, specs),
+            )
+        )
+
+    @classmethod
+    def from_source(cls, source: Any, *, num_parallel_calls: int = 1) -> Self:
+        """Any object with `__len__` and `__getitem__`; `__getitems__(indices)` is used where there is one.
+
+        PyTorch map-style datasets, Hugging Face datasets, Grain sources. Its methods are user code: one worker calls
+        them unless `num_parallel_calls` says that several threads may.
+        Raises: InvalidArgumentError: not such an object.
+        """
+        where = user_location()
+        missing = [name for name in ("__len__", "__getitem__") if not hasattr(source, name)]
+        if missing:
+            raise InvalidArgumentError(
+                "from_source", got=f"{type(source).__name__} without {' and '.join(missing)}",
+                expected="an object with __len__ and __getitem__", where=where,
+                remedy="use from_generator for what can only be iterated",
+            )  # fmt: skip
+        workers = require_integer("from_source", "num_parallel_calls", num_parallel_calls, minimum=1, where=where)
+        node = Indexed(
+            location=where, obj=source, count=len(source), num_parallel_calls=workers or 1, memo=SignatureMemo()
+        )
+        return cls._of(node)
+
+    @classmethod
+    def from_folder(cls, directory: str | os.PathLike[str], *, extensions: Sequence[str] | None = None) -> Self:
+        """(path, label) of every file below the class folders of `directory`, in sorted order.
+
+        Each folder directly inside is a class; its label (int64) is its place in `class_names`, which are sorted. Files
+        are found recursively; hidden ones are left out, and all but `extensions` (".jpg", ...) where given.
+        Raises: NoFilesError: no such folder, no class folder, or no file.
+        """
+        where = user_location()
+        root = os.fspath(directory)
+        if not os.path.isdir(root):
+            raise NoFilesError("from_folder: no such folder", got=repr(root), expected="a folder of class folders", where=where)
+        names = sorted(e.name for e in os.scandir(root) if e.is_dir() and not e.name.startswith("."))
+        wanted = None if extensions is None else tuple(extension.lower() for extension in extensions)
+        paths: list[str] = []
+        labels: list[int] = []
+        for label, name in enumerate(names):
+            found = sorted(_files_below(os.path.join(root, name), wanted))
+            paths += found
+            labels += [label] * len(found)
+        if not paths:
+            got = f"{len(names)} class folders without a file" if names else "no class folder"
+            expected = "folders of files" if wanted is None else f"folders of files ending in {', '.join(wanted)}"
+            raise NoFilesError(f"from_folder: nothing in {root!r}", got=got, expected=expected, where=where)
+        node = Slices(
+            location=where,
+            structure=tuple_of(Structure(), Structure()),
+            columns=(BytesColumn(object_array(paths), STR), ArrayColumn(np.array(labels, dtype=np.int64))),
+            name="from_folder",
+            class_names=tuple(names),
+        )
+        return cls._of(node)
+
+    @classmethod
+    def list_files(cls, file_pattern: str | Sequence[str], shuffle: bool | None = None, seed: int | None = None) -> Self:
+        """The paths that match a glob pattern, or any of several; as in tf.data, shuffled unless `shuffle=False`.
+
+        Sorted before, so the order depends on the names and the seed alone. `**` matches folders recursively.
+        Raises: NoFilesError: nothing matches.
+        """
+        where = user_location()
+        patterns = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else list(file_pattern)
+        paths: builtins.set[str] = set()
+        for pattern in patterns:
+            paths.update(glob.glob(os.fspath(pattern), recursive=True))
+        if not paths:
+            raise NoFilesError(
+                "list_files: no file matches", got=repr(file_pattern), expected="at least one file", where=where,
+                remedy=f"relative patterns start from {os.getcwd()}",
+            )  # fmt: skip
+        column = BytesColumn(object_array(sorted(paths)), STR)
+        dataset = cls._of(Slices(location=where, structure=Structure(), columns=(column,), name="list_files"))
+        if shuffle is False:
+            return dataset
+        shuffled: Self = dataset.shuffle(len(paths), seed=seed)  # type: ignore[attr-defined]  # OrderVerbs, joined in Dataset
+        return shuffled
+
+    @classmethod
+    def range(cls, *args: int, output_type: Any = np.int64) -> Self:
+        """Integers as Python's `range(stop)`, `range(start, stop)` or `range(start, stop, step)`."""
+        where = user_location()
+        if not 1 <= len(args) <= 3:
+            raise InvalidArgumentError("range", got=f"{len(args)} arguments", expected="1 to 3", where=where)
+        numbers = [require_integer("range", "arguments", arg, where=where) or 0 for arg in args]
+        if len(numbers) == 3 and numbers[2] == 0:
+            raise InvalidArgumentError("range: step", got=0, expected="another integer", where=where)
+        span = builtins.range(*numbers)
+        node = Range(location=where, start=span.start, stop=span.stop, step=span.step, dtype=np.dtype(output_type))
+        return cls._of(node)
+
+    @classmethod
+    def zip(cls, *datasets: Any) -> Self:
+        """One element of each dataset, nested as they are given: `zip(a, b)`, `zip((a, b))`, `zip({"x": a, "y": b})`.
+
+        Ends with the shortest. Raises: InvalidArgumentError: a leaf is no dataset.
+        """
+        where = user_location()
+        nested = datasets[0] if len(datasets) == 1 else datasets
+        try:
+            template = structure_of(nested, is_leaf=lambda value: isinstance(value, Verbs))
+        except UnsupportedValueError as error:
+            raise error.at(f"zip at {where}") from None
+        leaves = template.flatten(nested)
+        for name, leaf in builtins.zip(template.names(), leaves, strict=True):
+            if not isinstance(leaf, Verbs):
+                got = f"{type(leaf).__name__} at {name!r}"
+                raise InvalidArgumentError("zip", got=got, expected="datasets, or tuples and dicts of them", where=where)
+        return cls._of(Zip(location=where, inputs=tuple(leaf._node for leaf in leaves), template=template))
+
+
+def _files_below(directory: str, extensions: tuple[str, ...] | None) -> list[str]:
+    found = []
+    for folder, folders, files in os.walk(directory, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if not name.startswith(".") and (extensions is None or name.lower().endswith(extensions)):
+                found.append(os.path.join(folder, name))
+    return found
