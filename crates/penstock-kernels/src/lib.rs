@@ -1,6 +1,6 @@
 //! Kernels of Penstock: image, gather, permutation and random numbers, in pure Rust.
 //!
-//! No Python here: the binding is `penstock-py`. Every kernel has a slow twin in `python/penstock/kernels/reference.py`.
+//! No Python here: the binding is `penstock-py`. Each kernel has a slow twin in `python/penstock/kernels/reference.py`.
 //! Bytes from outside give an error, never a panic.
 
 pub mod fault;

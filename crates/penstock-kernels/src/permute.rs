@@ -106,7 +106,7 @@ impl Words {
     }
 }
 
-/// A network over `low_bits + high_bits` bits; each half fits 32 bits, so that eight or more go through a vector at once.
+/// A network over `low_bits + high_bits` bits; each half fits 32 bits, so that a vector takes eight or more.
 pub struct Feistel {
     n: u64,
     low_bits: u32,
@@ -131,7 +131,7 @@ impl Feistel {
         values.chunks_mut(BATCH).for_each(|batch| self.walk(batch));
     }
 
-    /// The same code compiled for AVX2, whose vectors hold eight 32-bit products (plain x86-64 has no such instruction).
+    /// The same code compiled for AVX2, which multiplies eight 32-bit numbers at once (plain x86-64 has no such).
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn apply_avx2(&self, values: &mut [i64]) {

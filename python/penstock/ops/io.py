@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from penstock import _native
 from penstock.errors import InvalidArgumentError, ReadError
+from penstock.kernels import file
 from penstock.kernels import image as kernels
 
 
@@ -26,7 +26,7 @@ def read_file(path: str | bytes | os.PathLike[Any], offset: int = 0, length: int
             "read_file: a negative range", got=f"offset={offset}, length={length}", expected="offset and length >= 0"
         )
     try:
-        return _native.read_file(name, offset, length)
+        return file.read_file(name, offset, length)
     except OSError as error:
         raise ReadError("cannot read the file", got=error.strerror or str(error), where=name) from error
 
