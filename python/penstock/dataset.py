@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from penstock.block.spec import SpecTree
+from penstock.engine.buffers import BufferPool
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
 from penstock.graph.node import INFINITE, Node, index_obstacle
 from penstock.graph.nodes import Batch, Slices, Stride
@@ -59,9 +60,11 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         dataset = cls.__new__(cls)
         dataset._node = node
         dataset._epochs = _Epochs()
+        dataset._pool = BufferPool()
         return dataset
 
     _epochs: _Epochs
+    _pool: BufferPool  # shared by the iterators of this object: an epoch starts with the buffers of the one before
 
     def __iter__(self) -> PipelineIterator:
         return self.iterator()
@@ -73,7 +76,8 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         """
         if epoch is None:
             epoch = self._epochs.take()
-        return PipelineIterator(self._node, require_integer("iterator", "epoch", epoch, minimum=0) or 0)
+        number = require_integer("iterator", "epoch", epoch, minimum=0) or 0
+        return PipelineIterator(self._node, number, pool=self._pool)
 
     def as_numpy_iterator(self) -> PipelineIterator:
         """`iter(self)`: elements are NumPy values already."""

@@ -9,7 +9,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -40,7 +40,7 @@ from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.snapshot import IteratorStats, StageStats
-from penstock.units import parse_bytes
+from penstock.units import format_bytes, parse_bytes
 
 STATE_VERSION = 1
 _END = object()
@@ -55,6 +55,7 @@ class Prepared:
     steps: list[Step]
     options: Options
     budget: Budget
+    ram_budget_bytes: int
 
 
 def prepare(root: Node, options: Options | None = None) -> Prepared:
@@ -63,15 +64,15 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     merged = said if options is None else said.merged(options)
     measured = measure_budget()
     cpus = measured.cpus if merged.cpu_budget is None else min(measured.cpus, merged.cpu_budget)
-    memory = measured.memory_bytes // 2
+    waiting = measured.memory_bytes // 2
     if merged.ram_budget is not None:
-        memory = min(memory, parse_bytes(merged.ram_budget))
-    budget = Budget(cpus, memory, measured.cpu_reason, measured.memory_reason)
+        waiting = min(waiting, parse_bytes(merged.ram_budget))
+    budget = replace(measured, cpus=cpus)
     user_graph = numbered(root)
     clock = Clock()
     optimized, steps = optimize(user_graph, merged.skip_rules or frozenset(), clock.now)
     plan = lower(optimized, cpus, merged.deterministic is not False)
-    return Prepared(user_graph, plan, steps, merged, budget)
+    return Prepared(user_graph, plan, steps, merged, budget, waiting)
 
 
 def resolve_seed(options: Options) -> int:
@@ -83,7 +84,7 @@ def resolve_seed(options: Options) -> int:
 
 def _services(prepared: Prepared, seed: int, pool: BufferPool) -> Services:
     said = prepared.options.cache_budget
-    cache = measure_budget().memory_bytes // 2 if said is None else parse_bytes(said)
+    cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
     return Services(seed, pool, Clock(), cache, _warn_once())
 
 
@@ -118,11 +119,11 @@ class PipelineIterator(Iterator[Any]):
     reference to them has gone. `skipped` lists what `on_error="skip"` dropped.
     """
 
-    def __init__(self, root: Node, epoch: int, options: Options | None = None) -> None:
+    def __init__(self, root: Node, epoch: int, options: Options | None = None, pool: BufferPool | None = None) -> None:
         self._prepared = prepare(root, options)
         self._epoch = epoch
         self._seed = resolve_seed(self._prepared.options)
-        self._pool = BufferPool()
+        self._pool = BufferPool() if pool is None else pool
         self._lock = threading.Lock()
         self._run: Run | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
@@ -183,7 +184,7 @@ class PipelineIterator(Iterator[Any]):
             root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
             inline = prepared.options.executor == "inline"
             workers = 0 if inline else _threads(prepared.plan.root, prepared.budget.cpus)
-            self._run = Run(root, RunLimits(workers, prepared.budget.memory_bytes))
+            self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the run closes itself at exit
         return self._run
@@ -339,7 +340,7 @@ def _probe(node: Node) -> bool:
     """Compute the first element of `node` and note what each function gave; False when there is none."""
     prepared = prepare(node, Options(executor="inline", block_size=1))
     scope = Scope(_services(prepared, resolve_seed(prepared.options), BufferPool()), 0)
-    run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.budget.memory_bytes))
+    run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.ram_budget_bytes))
     try:
         block, _ = run.next_block()
         seen = run.scheduler.seen
@@ -359,13 +360,16 @@ def explain(root: Node) -> str:
     prepared = prepare(root)
     lines = ["graph:", _indent(render_graph(prepared.user_graph))]
     for step in prepared.steps:
-        lines += [f"after {step.rule}:", _indent(step.after)]
+        lines += [f"after {step.rule}:", _indent(render_graph(step.after))]
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
     lines.append(f"resume: {'by position' if obstacle is None else f'not possible: {obstacle}'}")
     budget = prepared.budget
-    lines.append(f"budget: {budget.cpus} CPUs ({budget.cpu_reason}), {budget.memory_bytes} bytes for waiting blocks")
+    lines.append(
+        f"budget: {budget.cpus} CPUs ({budget.cpu_reason}), {format_bytes(prepared.ram_budget_bytes)} for waiting "
+        f"blocks ({budget.memory_reason})"
+    )
     return "\n".join(lines)
 
 

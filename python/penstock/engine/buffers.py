@@ -60,7 +60,8 @@ class BufferPool:
             start += step
         return arrays
 
-    def _memory(self, size: int) -> Array:
+    def _memory(self, wanted: int) -> Array:
+        size = _size_class(wanted)
         with self._lock:
             free = self._free.get(size)
             if free:
@@ -76,3 +77,9 @@ class BufferPool:
             if self._free_bytes + memory.nbytes <= self._kept_bytes:
                 self._free[memory.nbytes].append(memory)
                 self._free_bytes += memory.nbytes
+
+
+def _size_class(size: int) -> int:
+    """`size` rounded up to one of four steps per power of two, so that pieces of nearly one size replace each other."""
+    step = max(ALIGNMENT, 1 << max(0, size.bit_length() - 3))
+    return -(-size // step) * step

@@ -69,9 +69,14 @@ class Run:
                     return None, was_ready
                 if self._limits.workers == 0:
                     self._run_one()
-                else:
-                    self._wake_worker()
+                    continue
+                self._wake_worker()
+                # A thread that would wait may as well work, where the work is shorter than being woken up twice.
+                task = self.scheduler.claim(only_short=True)
+                if task is None:
                     self._result.wait()
+                else:
+                    self.scheduler.commit(task, self._execute_unlocked(task))
 
     def check_process(self) -> None:
         """Raises: ForkedError in a forked child."""

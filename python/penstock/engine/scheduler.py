@@ -40,8 +40,11 @@ class Scheduler:
     def waiting_bytes(self) -> int:
         return sum(stage.counts.waiting_bytes for stage in self.stages())
 
-    def claim(self) -> Task | None:
-        """The next task to run, None when nothing can start until something commits or is taken."""
+    def claim(self, only_short: bool = False) -> Task | None:
+        """The next task to run, None when nothing can start until something commits or is taken.
+
+        `only_short`: only of a stage whose tasks are known to be short.
+        """
         if self._closed:
             return None
         stages = list(self.stages())
@@ -50,7 +53,7 @@ class Scheduler:
         stages = list(self.stages())
         held = sum(stage.counts.waiting_bytes + stage.expected_bytes() for stage in stages)
         for stage in stages:
-            if held > self._ram_budget_bytes and not stage.is_idle:
+            if (held > self._ram_budget_bytes and not stage.is_idle) or (only_short and not stage.is_short()):
                 continue
             task = stage.claim()
             if task is not None:

@@ -34,8 +34,10 @@ class TaskSize:
         row_bytes = _smooth(self.row_bytes, nbytes / rows)
         by_time = TARGET_SECONDS / row_s if row_s > 0 else float("inf")
         by_bytes = TARGET_BYTES / row_bytes if row_bytes > 0 else float("inf")
-        wanted = min(by_time, by_bytes, self.rows * GROWTH)
-        return replace(self, rows=max(1, int(wanted)), row_s=row_s, row_bytes=row_bytes)
+        wanted = max(1, int(min(by_time, by_bytes, self.rows * GROWTH)))
+        # Powers of two, and only when clearly off: tasks of one size reuse each other's buffers.
+        rows = 1 << (wanted.bit_length() - 1)
+        return replace(self, rows=self.rows if rows == self.rows // 2 else rows, row_s=row_s, row_bytes=row_bytes)
 
 
 def _smooth(before: float | None, now: float) -> float:

@@ -24,6 +24,7 @@ from penstock.plan.stage import Stage
 
 _NONE = np.empty(0, dtype=np.int64)
 _AHEAD_BLOCKS = 2
+_SHORT_SECONDS = 0.002
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class Outcome:
     rows: int = 0
     seconds: float = 0.0
     ended: bool = False
+    nbytes: int = 0
+    elements: int = 0
 
 
 @dataclass(slots=True)
@@ -57,33 +60,38 @@ class Task:
             blocks, ended = self.run(scope)
         except Exception as error:
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
-        return Outcome(blocks, scope.task_log, self.rows, clock.now() - began, ended)
+        seconds = clock.now() - began
+        nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
+        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements)
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A finished block and when it was."""
+    """A finished block, since when it waits, and its bytes."""
 
     block: Block
     since: float
+    nbytes: int
 
 
 @dataclass(slots=True)
 class StageCounts:
-    """wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes: what one
-    task puts out, smoothed."""
+    """wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes, task_s:
+    what one task puts out and takes, smoothed; negative before the first."""
 
     wait_s: float = 0.0
     waiting_bytes: int = 0
     waiting_elements: int = 0
     task_bytes: float = -1.0
+    task_s: float = -1.0
 
     def hold(self, nbytes: int, elements: int) -> None:
         self.waiting_bytes += nbytes
         self.waiting_elements += elements
 
-    def expect(self, nbytes: int) -> None:
+    def expect(self, nbytes: int, seconds: float) -> None:
         self.task_bytes = nbytes if self.task_bytes < 0 else 0.7 * self.task_bytes + 0.3 * nbytes
+        self.task_s = seconds if self.task_s < 0 else 0.7 * self.task_s + 0.3 * seconds
 
 
 class RunningStage:
@@ -119,6 +127,10 @@ class RunningStage:
         """What its running tasks are expected to put out."""
         return self.running * max(self.counts.task_bytes, 0.0)
 
+    def is_short(self) -> bool:
+        """Whether its tasks are known to be so short that waiting for one costs as much as doing it."""
+        return 0 <= self.counts.task_s < _SHORT_SECONDS
+
     def has_room(self) -> bool:
         """Whether little enough waits, delivered in order or not yet, to start another task."""
         if self.running + len(self._finished) >= 2 * self.stage.width.workers + _AHEAD_BLOCKS:
@@ -146,10 +158,9 @@ class RunningStage:
         self.running -= 1
         if self.closed:
             return
-        nbytes = sum(block.nbytes for block in outcome.blocks)
-        self.counts.expect(nbytes)
-        self.counts.hold(nbytes, sum(map(len, outcome.blocks)))
-        self.measured(outcome, nbytes)
+        self.counts.expect(outcome.nbytes, outcome.seconds)
+        self.counts.hold(outcome.nbytes, outcome.elements)
+        self.measured(outcome)
         self._finished[task.sequence] = task, outcome
         if not self.stage.ordered:
             self._put_out(task.sequence, check)
@@ -157,12 +168,12 @@ class RunningStage:
             self._put_out(self._next_commit, check)
             self._next_commit += 1
 
-    def measured(self, outcome: Outcome, nbytes: int) -> None:
+    def measured(self, outcome: Outcome) -> None:
         """A task took so long and put out so much."""
 
     def _put_out(self, sequence: int, check: Callable[[Outcome], None]) -> None:
         task, outcome = self._finished.pop(sequence)
-        self.counts.hold(-sum(block.nbytes for block in outcome.blocks), -sum(map(len, outcome.blocks)))
+        self.counts.hold(-outcome.nbytes, -outcome.elements)
         if self._failed:
             return
         check(outcome)
@@ -177,8 +188,7 @@ class RunningStage:
     def _offer(self, block: Block) -> None:
         """Put a block where the stage below finds it; nothing follows a failure."""
         if len(block) or block.failure is not None:
-            self.ready.append(_Waiting(block, self.scope.services.clock.now()))
-            self.counts.hold(block.nbytes, len(block))
+            self._wait(block, self.ready.append)
         if block.failure is not None:
             self._exhausted = self._failed = True
             self.close_inputs()
@@ -189,13 +199,17 @@ class RunningStage:
         """The next finished block."""
         waiting = self.ready.popleft()
         self.counts.wait_s += self.scope.services.clock.now() - waiting.since
-        self.counts.hold(-waiting.block.nbytes, -len(waiting.block))
+        self.counts.hold(-waiting.nbytes, -len(waiting.block))
         return waiting.block
 
     def put_back(self, block: Block) -> None:
         """Return the rest of a block that was taken."""
-        self.ready.appendleft(_Waiting(block, self.scope.services.clock.now()))
-        self.counts.hold(block.nbytes, len(block))
+        self._wait(block, self.ready.appendleft)
+
+    def _wait(self, block: Block, put: Callable[[_Waiting], None]) -> None:
+        waiting = _Waiting(block, self.scope.services.clock.now(), block.nbytes)
+        put(waiting)
+        self.counts.hold(waiting.nbytes, len(block))
 
     def close(self) -> None:
         """Stop for good: drop what waits, end what is held."""
@@ -232,8 +246,8 @@ class IndexedRun(RunningStage):
         self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
         self._exhausted = 0 <= self._length <= start
 
-    def measured(self, outcome: Outcome, nbytes: int) -> None:
-        self._size = self._size.after(outcome.rows, outcome.seconds, nbytes)
+    def measured(self, outcome: Outcome) -> None:
+        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes)
 
     def claim(self) -> Task | None:
         if not self.may_start():
@@ -300,8 +314,8 @@ class SegmentRun(RunningStage):
         self._function = function
         self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
 
-    def measured(self, outcome: Outcome, nbytes: int) -> None:
-        self._size = self._size.after(outcome.rows, outcome.seconds, nbytes)
+    def measured(self, outcome: Outcome) -> None:
+        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes)
 
     def pump(self) -> None:
         if self.inputs[0].ended:
@@ -345,6 +359,9 @@ class SourceRun(RunningStage):
             return ([block], False) if len(block) or block.failure else ([], True)
 
         return self._task(run, 0)
+
+    def is_short(self) -> bool:
+        return False  # a generator may block at any element
 
     def commit(self, task: Task, outcome: Outcome, check: Callable[[Outcome], None]) -> None:
         super().commit(task, outcome, check)

@@ -7,6 +7,7 @@ turns nodes into stages by a table.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from penstock.block.spec import Spec, SpecTree
@@ -42,7 +43,7 @@ class Node:
     location: Location = field(default=Location("?", 0))
     number: int = -1
 
-    @property
+    @cached_property
     def label(self) -> str:
         """`map at train.py:12`, for errors, telemetry and explain()."""
         return f"{self.verb} at {self.location}"

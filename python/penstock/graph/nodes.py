@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from penstock.block.columns import Column
@@ -34,7 +35,7 @@ class Slices(Node):
     class_names: tuple[str, ...] | None = None
     verb: ClassVar[str] = "from_tensor_slices"
 
-    @property
+    @cached_property
     def label(self) -> str:
         return f"{self.name} at {self.location}"
 
@@ -195,7 +196,7 @@ class Map(Node):
     memo: SignatureMemo = field(default_factory=SignatureMemo)
     verb: ClassVar[str] = "map"
 
-    @property
+    @cached_property
     def label(self) -> str:
         return f"{'random_map' if self.takes_rng else 'map'} at {self.location}"
 
@@ -236,7 +237,7 @@ class Chain(Node):
     steps: tuple[Node, ...]
     verb: ClassVar[str] = "segment"
 
-    @property
+    @cached_property
     def label(self) -> str:
         return " + ".join(step.label for step in self.steps)
 
@@ -449,7 +450,7 @@ class Stride(Node):
     name: str = "slice"
     verb: ClassVar[str] = "slice"
 
-    @property
+    @cached_property
     def label(self) -> str:
         return f"{self.name} at {self.location}"
 

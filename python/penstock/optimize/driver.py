@@ -7,7 +7,6 @@ from collections.abc import Callable
 from penstock.errors import InvalidArgumentError, RuleError
 from penstock.graph.check import check_graph
 from penstock.graph.node import Node
-from penstock.graph.render import render_graph
 from penstock.graph.walk import rebuild
 from penstock.optimize.order import ONCE, RULE_NAMES, UNTIL_STABLE
 from penstock.optimize.rule import Rule, Step
@@ -55,5 +54,5 @@ def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], cloc
             expected=f"{root.cardinality()} x {root.signature()}",
             remedy=f'Options(skip_rules={{"{rule.name}"}}) runs without it',
         )
-    steps.append(Step(rule.name, render_graph(root), render_graph(after), clock() - began))
+    steps.append(Step(rule.name, root, after, clock() - began))
     return after

@@ -18,9 +18,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rule's effect, for `explain()`: the graph as text before and after, and the seconds it took."""
+    """One rule's effect, for `explain()`: the graph before and after, and the seconds it took."""
 
     rule: str
-    before: str
-    after: str
+    before: Node
+    after: Node
     seconds: float
