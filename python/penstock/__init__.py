@@ -1,13 +1,13 @@
 """Penstock keeps accelerators fed: tf.data's verbs for TensorFlow, Keras, PyTorch and JAX alike.
 
-    import penstock as ps
+import penstock as ps
 
-    dataset = (
-        ps.Dataset.from_folder("photos")
-        .shuffle()
-        .map(lambda path, label: (ps.image.resize(ps.io.decode_jpeg(ps.io.read_file(path)), (224, 224)), label))
-        .batch(64)
-    )
+dataset = (
+    ps.Dataset.from_folder("photos")
+    .shuffle()
+    .map(lambda path, label: (ps.image.resize(ps.io.decode_jpeg(ps.io.read_file(path)), (224, 224)), label))
+    .batch(64)
+)
 """
 
 from penstock import errors, image, io

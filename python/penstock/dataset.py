@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Self
 
 from penstock.block.spec import SpecTree
@@ -108,7 +108,9 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         if count < 0:
             what = "infinite" if count == INFINITE else "unknown"
             raise UnknownLengthError(
-                f"the length of this dataset is {what}", where=self._node.label, remedy="cardinality() tells without raising"
+                f"the length of this dataset is {what}",
+                where=self._node.label,
+                remedy="cardinality() tells without raising",
             )
         return count
 
@@ -183,9 +185,7 @@ class DatasetFeed:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._batch = next(
-            (node for node in reversed(list(nodes_of(dataset._node))) if isinstance(node, Batch)), None
-        )
+        self._batch = next((node for node in reversed(list(nodes_of(dataset._node))) if isinstance(node, Batch)), None)
 
     @property
     def element_spec(self) -> SpecTree:
@@ -201,16 +201,20 @@ class DatasetFeed:
         return None if self._batch is None else self._batch.batch_size
 
     @property
-    def partial_batch_size(self) -> int | None:
-        """Rows of the last batch of an epoch when it is known to be short; 0 when known not to be; None unknown."""
-        if self._batch is None or self._dataset.cardinality() < 0:
+    def has_partial_batch(self) -> bool | None:
+        """Whether the last batch of an epoch is short; None where that is unknown."""
+        if self._batch is None or self._dataset.cardinality() < 0 or self._batch.input.cardinality() < 0:
             return None
-        rows = self._batch.input.cardinality()
-        if rows < 0:
-            return None
-        return 0 if self._batch.drop_remainder else rows % self._batch.batch_size
+        return not self._batch.drop_remainder and self._batch.input.cardinality() % self._batch.batch_size != 0
 
-    def open(self, epoch: int | None = None, start: int = 0) -> Iterator[Any]:
+    @property
+    def partial_batch_size(self) -> int | None:
+        """Rows of that short batch; None where there is none, or it is unknown."""
+        if not self.has_partial_batch or self._batch is None:
+            return None
+        return self._batch.input.cardinality() % self._batch.batch_size
+
+    def open(self, epoch: int | None = None, start: int = 0) -> PipelineIterator:
         """The batches of an epoch from number `start` on."""
         iterator = self._dataset.iterator(epoch)
         if start:

@@ -1,7 +1,7 @@
 """The exception tree: every error says what failed, what was got, what was expected, where, and what to do.
 
-Each class also inherits the built-in that a caller would catch (`ValueError`, `OSError`, ...). The parts are attributes;
-the text is derived from them. An error of user code is wrapped once, at the stage boundary, with `from`.
+Each class also inherits the built-in that a caller would catch (`ValueError`, `OSError`, ...). The parts are
+attributes; the text is derived from them. An error of user code is wrapped once, at the stage boundary, with `from`.
 """
 
 from __future__ import annotations

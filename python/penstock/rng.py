@@ -1,8 +1,8 @@
 """Counter-based random streams: a draw depends on what it is for, never on when or where it is made.
 
-Philox4x32-10. The 64-bit key is derived from (seed, epoch, pass, node number); the 128-bit counter is, from its lowest
-word: draw block, op number, low and high half of the origin's 64-bit identity. So every element, op and draw has its own
-numbers, whatever thread, process, host or block produces it. `philox_reference` here and `philox` in Rust
+Philox4x32-10. The 64-bit key is derived from (seed, epoch, pass, node number); the 128-bit counter is, from its
+lowest word: draw block, op number, low and high half of the origin's 64-bit identity. So every element, op and draw
+has its own numbers, whatever thread, process, host or block produces it. `philox_reference` here and `philox` in Rust
 (crates/penstock-kernels/src/philox.rs) are bit-identical.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; constants from Random123.
@@ -48,7 +48,8 @@ def mix_ids(left: UInt64s, right: UInt64s | int) -> UInt64s:
         mixed = left + other * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return mixed ^ (mixed >> np.uint64(31))
+        result: UInt64s = mixed ^ (mixed >> np.uint64(31))
+        return result
 
 
 def philox_reference(key: int, ids: UInt64s, op: int, draws: int) -> UInt32s:
@@ -118,7 +119,9 @@ class Rng:
         low, high = (0, low) if high is None else (low, high)
         span = high - low
         if not 0 < span <= 2**32:
-            raise InvalidArgumentError("an empty or too wide range", got=f"[{low}, {high})", expected="1 to 2**32 values")
+            raise InvalidArgumentError(
+                "an empty or too wide range", got=f"[{low}, {high})", expected="1 to 2**32 values"
+            )
         bits = self._uint64(_count(size))
         upper = (bits >> np.uint64(32)) * np.uint64(span)
         lower = ((bits & _MASK) * np.uint64(span)) >> np.uint64(32)

@@ -315,8 +315,10 @@ def read_positions(root: Node, positions: Sequence[int], options: Options | None
 
 
 def first_element(root: Node) -> Any:
-    """The first element, computed in the caller's thread; the iterator is closed again. Raises: UnknownLengthError when
-    there is none."""
+    """The first element, computed in the caller's thread; nothing keeps running.
+
+    Raises: UnknownLengthError: there is none.
+    """
     inline = Options(executor="inline", block_size=1)
     with PipelineIterator(root, 0, inline) as iterator:
         for element in iterator:
@@ -384,4 +386,3 @@ def _stage_lines(stage: Stage) -> list[str]:
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
-

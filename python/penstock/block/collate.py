@@ -51,7 +51,9 @@ def as_leaf(value: Any) -> Any:
             kinds = {type(item) for item in leaf.ravel().tolist()}
             if not (kinds <= {bytes} or kinds <= {str}):
                 raise UnsupportedValueError(
-                    "an array of objects", got=f"items of {sorted(k.__name__ for k in kinds)}", expected="bytes or str only"
+                    "an array of objects",
+                    got=f"items of {sorted(k.__name__ for k in kinds)}",
+                    expected="bytes or str only",
                 )
         elif leaf.dtype.kind in "SU":
             return leaf.astype(object) if leaf.ndim else leaf.item()
@@ -116,7 +118,9 @@ def column_of(values: Sequence[Any]) -> Column:
 def _fits(row: int, value: int) -> int:
     if -(2**63) <= value < 2**63:
         return value
-    raise RowError(row, UnsupportedValueError("an integer beyond int64", got=value, remedy="return a NumPy array or a float"))
+    raise RowError(
+        row, UnsupportedValueError("an integer beyond int64", got=value, remedy="return a NumPy array or a float")
+    )
 
 
 def _column_of_leaves(leaves: list[Any]) -> Column:

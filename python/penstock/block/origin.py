@@ -173,7 +173,9 @@ def concat_origins(parts: Sequence[Origins]) -> Origins:
     first = parts[0]
     if len(parts) == 1:
         return first
-    if isinstance(first, SourceOrigins) and all(isinstance(p, SourceOrigins) and p.number == first.number for p in parts):
+    if isinstance(first, SourceOrigins) and all(
+        isinstance(p, SourceOrigins) and p.number == first.number for p in parts
+    ):
         return SourceOrigins(first.number, first.label, np.concatenate([p.index for p in parts]))  # type: ignore[attr-defined]  # the line above says they are SourceOrigins
     if isinstance(first, PassOrigins) and all(
         isinstance(p, PassOrigins) and (p.number, p.repetition) == (first.number, first.repetition) for p in parts

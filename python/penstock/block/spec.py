@@ -29,9 +29,10 @@ class Spec:
     dtype: np.dtype[Any]
 
     def __init__(self, shape: Any, dtype: Any) -> None:
-        object.__setattr__(self, "shape", None if shape is None else tuple(shape))
+        dimensions = None if shape is None else tuple(shape)
+        object.__setattr__(self, "shape", dimensions)
         object.__setattr__(self, "dtype", _as_dtype(dtype))
-        for dimension in self.shape or ():
+        for dimension in dimensions or ():
             if dimension is not None and (not isinstance(dimension, int | np.integer) or dimension < 0):
                 raise InvalidArgumentError("bad dimension in a Spec", got=repr(shape), expected="integers >= 0 or None")
 

@@ -108,7 +108,11 @@ class _Kept:
 
     def append(self, start: int, column: Column) -> None:
         rows = column.rows()
-        if self.values is not None and not isinstance(column, RowsColumn) and column.values.shape[1:] == self.values.shape[1:]:
+        if (
+            self.values is not None
+            and not isinstance(column, RowsColumn)
+            and column.values.shape[1:] == self.values.shape[1:]
+        ):
             self.values[start : start + len(rows)] = column.values
             return
         if self.values is not None:  # a row of another shape came: from now on a list
@@ -136,5 +140,3 @@ def read_only(block: Block) -> Block:
         for array in arrays:
             array.flags.writeable = False
     return block
-
-

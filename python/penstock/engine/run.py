@@ -126,7 +126,7 @@ class Run:
                     self._wake_worker()
                     outcome = self._execute_unlocked(task)
                     self.scheduler.commit(task, outcome)
-                except BaseException as error:  # an engine fault: the consumer must hear of it, not wait for ever
+                except BaseException as error:  # noqa: BLE001  # an engine fault: the consumer must hear of it, not wait for ever
                     self._crash = error
                     self._result.notify_all()
                     return

@@ -18,6 +18,7 @@ from penstock.engine.stages import Outcome, RunningStage, Task
 from penstock.errors import StructureError
 from penstock.telemetry.tally import StepTotals
 
+
 class Scheduler:
     """Owns the running stages. Every method is called under the run's lock."""
 
@@ -86,7 +87,7 @@ class Scheduler:
         return self.root.take() if self.root.ready else None
 
     def is_stuck(self) -> bool:
-        """Nothing runs, nothing waits for the consumer, and more should come: a fault of the engine, never of a user."""
+        """Nothing runs, nothing waits for the consumer, and more should come: a fault of the engine, not of a user."""
         return not (self.root.ready or self.ended or self._closed) and all(not s.running for s in self.stages())
 
     @property

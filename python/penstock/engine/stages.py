@@ -58,7 +58,7 @@ class Task:
         began = clock.now()
         try:
             blocks, ended = self.run(scope)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # a fault of one task must reach the consumer in its turn
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
@@ -76,8 +76,11 @@ class _Waiting:
 
 @dataclass(slots=True)
 class StageCounts:
-    """wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes, task_s:
-    what one task puts out and takes, smoothed; negative before the first."""
+    """What a stage holds and costs.
+
+    wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes, task_s:
+    what one task puts out and takes, smoothed; negative before the first.
+    """
 
     wait_s: float = 0.0
     waiting_bytes: int = 0
@@ -236,7 +239,9 @@ class RunningStage:
 class IndexedRun(RunningStage):
     """Tasks are ranges of positions; under a batch, several batches or a part of one."""
 
-    def __init__(self, stage: Stage, scope: Scope, operator: IndexedOperator, start: int, block_size: int | None) -> None:
+    def __init__(
+        self, stage: Stage, scope: Scope, operator: IndexedOperator, start: int, block_size: int | None
+    ) -> None:
         super().__init__(stage, scope, [])
         self._operator = operator
         self._length = operator.length
@@ -437,8 +442,10 @@ class _Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How to build the next input of a chain, and what its blocks pass through. `ends_when_empty`: if it gives no
-    element, nothing follows (an endless repeat of nothing ends)."""
+    """How to build the next input of a chain, and what its blocks pass through.
+
+    `ends_when_empty`: if it gives no element, nothing follows (an endless repeat of nothing ends).
+    """
 
     build: Callable[[], RunningStage]
     through: Callable[[Block], Block]

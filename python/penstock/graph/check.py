@@ -1,10 +1,22 @@
-"""The grammar of legal graphs. The optimizer's driver runs it after every rule; it names the first node that breaks it."""
+"""The grammar of legal graphs: the optimizer's driver runs it after every rule; it names the first offender."""
 
 from __future__ import annotations
 
 from penstock.errors import GraphError
 from penstock.graph.node import Node, is_index_driven
-from penstock.graph.nodes import Chain, Concatenate, Filter, Generator, Indexed, Map, Permute, Range, Slices, Stride, Zip
+from penstock.graph.nodes import (
+    Chain,
+    Concatenate,
+    Filter,
+    Generator,
+    Indexed,
+    Map,
+    Permute,
+    Range,
+    Slices,
+    Stride,
+    Zip,
+)
 from penstock.graph.walk import nodes_of
 
 _SOURCES = (Slices, Range, Indexed, Generator)

@@ -441,8 +441,10 @@ class Shard(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stride(Node):
-    """Input elements start, start + step, ...: `count` of them (INFINITE: to no end). Slices are this, and what rules
-    make of take, skip and shard."""
+    """Input elements start, start + step, ...: `count` of them (INFINITE: to no end).
+
+    Slices are this, and what rules make of take, skip and shard.
+    """
 
     start: int
     step: int

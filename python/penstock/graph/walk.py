@@ -28,7 +28,7 @@ def nodes_of(root: Node) -> Iterator[Node]:
 
 
 def rebuild(root: Node, change: Callable[[Node, bool], Node]) -> Node:
-    """The graph with `change(node, is_root)` applied to every node, inputs first; untouched parts stay the same objects."""
+    """The graph with `change(node, is_root)` applied to every node, inputs first; untouched parts stay as they are."""
     done: dict[int, Node] = {}
     for node in nodes_of(root):
         inputs = tuple(done[id(source)] for source in node.inputs)

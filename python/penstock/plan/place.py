@@ -53,5 +53,7 @@ def _source_width(node: Indexed, cpus: int) -> Width:
         return Width(cpus, "a built-in sequence: threads")
     if node.num_parallel_calls == 1:
         name = type(node.obj).__qualname__
-        return Width(1, f"{name}.__getitem__ is user code: one worker; num_parallel_calls=N calls it from N", serial=True)
+        return Width(
+            1, f"{name}.__getitem__ is user code: one worker; num_parallel_calls=N calls it from N", serial=True
+        )
     return Width(node.num_parallel_calls, f"num_parallel_calls={node.num_parallel_calls}")

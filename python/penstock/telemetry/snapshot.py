@@ -10,8 +10,8 @@ class StageStats:
     """One step of the pipeline.
 
     elements, bytes: put out so far. busy_s, cpu_s: seconds and CPU seconds in this step alone, summed over workers;
-    inclusive_s: with what it called. wait_s: seconds its finished blocks waited to be taken, summed over blocks (near 0:
-    what follows it starves). workers: how many may run it at once.
+    inclusive_s: with what it called. wait_s: seconds its finished blocks waited to be taken, summed over blocks (near
+    0: what follows it starves). workers: how many may run it at once.
     """
 
     name: str

@@ -26,25 +26,40 @@ import numpy as np
 from penstock.errors import Location
 from penstock.ops.registry import OPS
 
-_PURE_BUILTINS = frozenset(
-    (abs, all, any, bool, bytes, complex, dict, divmod, enumerate, filter, float, frozenset, int, isinstance, len, list)
-    + (map, max, min, ord, chr, pow, range, repr, reversed, round, slice, sorted, str, sum, tuple, zip)
-    + (AssertionError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+_PURE_BUILTINS: frozenset[Any] = frozenset(
+    getattr(builtins, name)
+    for name in (
+        "abs all any bool bytes chr complex dict divmod enumerate filter float frozenset int isinstance len list map "
+        "max min ord pow range repr reversed round slice sorted str sum tuple zip AssertionError IndexError KeyError "
+        "RuntimeError TypeError ValueError"
+    ).split()
 )
 _PURE_FUNCTIONS = frozenset({time.sleep})
 _PURE_MODULES = (math, operator)
 _NUMPY_IMPURE = frozenset(
     "random save savez savez_compressed savetxt load loadtxt fromfile genfromtxt memmap put place copyto putmask "
-    "fill_diagonal put_along_axis seterr seterrcall setbufsize set_printoptions frompyfunc vectorize "
-    "apply_along_axis apply_over_axes fromfunction piecewise testing ctypeslib lib nditer".split()
+    "fill_diagonal put_along_axis seterr seterrcall setbufsize set_printoptions frompyfunc vectorize apply_along_axis "
+    "apply_over_axes fromfunction piecewise testing ctypeslib lib nditer".split()
 )
 _PILLOW_PURE = frozenset({"open", "fromarray", "frombytes", "frombuffer", "merge", "blend"})
-_CV2_IMPURE = ("imwrite", "set", "VideoCapture", "VideoWriter", "named", "imshow", "wait", "destroy", "randu", "randn", "rand")
+_CV2_IMPURE = (
+    "imwrite",
+    "set",
+    "VideoCapture",
+    "VideoWriter",
+    "named",
+    "imshow",
+    "wait",
+    "destroy",
+    "randu",
+    "randn",
+    "rand",
+)
 _PURE_ATTRIBUTES = frozenset(
     # arrays
-    "T all any argmax argmin argsort astype clip compress conj copy cumprod cumsum diagonal dot dtype flat flatten imag "
-    "item itemsize max mean min nbytes ndim nonzero prod ptp ravel real repeat reshape round searchsorted shape size "
-    "squeeze std strides sum swapaxes take tobytes tolist trace transpose var view "
+    "T all any argmax argmin argsort astype clip compress conj copy cumprod cumsum diagonal dot dtype flat flatten "
+    "imag item itemsize max mean min nbytes ndim nonzero prod ptp ravel real repeat reshape round searchsorted shape "
+    "size squeeze std strides sum swapaxes take tobytes tolist trace transpose var view "
     # text and bytes
     "capitalize casefold center count decode encode endswith find format hex index isalnum isalpha isdigit islower "
     "isnumeric isspace isupper join ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust "
@@ -58,19 +73,19 @@ _PURE_ATTRIBUTES = frozenset(
 )
 _PURE_OPCODES = frozenset(
     "RESUME CACHE NOP EXTENDED_ARG PUSH_NULL PRECALL KW_NAMES CALL CALL_FUNCTION_EX CALL_KW CALL_INTRINSIC_1 "
-    "CALL_INTRINSIC_2 COPY SWAP POP_TOP POP_ITER NOT_TAKEN COPY_FREE_VARS MAKE_CELL MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE "
-    "LOAD_CONST LOAD_SMALL_INT LOAD_CONST_IMMORTAL LOAD_COMMON_CONSTANT RETURN_CONST RETURN_VALUE RETURN_GENERATOR "
-    "LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST "
+    "CALL_INTRINSIC_2 COPY SWAP POP_TOP POP_ITER NOT_TAKEN COPY_FREE_VARS MAKE_CELL MAKE_FUNCTION "
+    "SET_FUNCTION_ATTRIBUTE LOAD_CONST LOAD_SMALL_INT LOAD_CONST_IMMORTAL LOAD_COMMON_CONSTANT RETURN_CONST "
+    "RETURN_VALUE RETURN_GENERATOR LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR LOAD_FAST_LOAD_FAST "
     "LOAD_FAST_BORROW_LOAD_FAST_BORROW STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_FAST_MAYBE_NULL "
-    "DELETE_FAST LOAD_CLOSURE STORE_DEREF_OWN UNARY_NEGATIVE UNARY_NOT UNARY_INVERT UNARY_POSITIVE BINARY_OP BINARY_SUBSCR "
-    "BINARY_SLICE BUILD_SLICE COMPARE_OP IS_OP CONTAINS_OP TO_BOOL "
-    "BUILD_TUPLE BUILD_LIST BUILD_MAP BUILD_SET BUILD_STRING BUILD_CONST_KEY_MAP LIST_APPEND LIST_EXTEND LIST_TO_TUPLE "
-    "SET_ADD SET_UPDATE MAP_ADD DICT_MERGE DICT_UPDATE FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE "
-    "UNPACK_SEQUENCE UNPACK_EX GET_ITER GET_LEN FOR_ITER END_FOR YIELD_VALUE_INNER JUMP_FORWARD JUMP_BACKWARD "
-    "JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE "
-    "POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE "
-    "POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE "
-    "JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP RAISE_VARARGS RERAISE LOAD_ASSERTION_ERROR MATCH_SEQUENCE MATCH_MAPPING "
+    "DELETE_FAST LOAD_CLOSURE UNARY_NEGATIVE UNARY_NOT UNARY_INVERT UNARY_POSITIVE BINARY_OP BINARY_SUBSCR "
+    "BINARY_SLICE BUILD_SLICE COMPARE_OP IS_OP CONTAINS_OP TO_BOOL BUILD_TUPLE BUILD_LIST BUILD_MAP BUILD_SET "
+    "BUILD_STRING BUILD_CONST_KEY_MAP LIST_APPEND LIST_EXTEND LIST_TO_TUPLE SET_ADD SET_UPDATE MAP_ADD DICT_MERGE "
+    "DICT_UPDATE FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE UNPACK_SEQUENCE UNPACK_EX GET_ITER GET_LEN "
+    "FOR_ITER END_FOR JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE "
+    "POP_JUMP_IF_NONE POP_JUMP_IF_NOT_NONE POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_TRUE "
+    "POP_JUMP_FORWARD_IF_NONE POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_TRUE "
+    "POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP RAISE_VARARGS "
+    "RERAISE LOAD_ASSERTION_ERROR MATCH_SEQUENCE MATCH_MAPPING "
     "SEND RESUME_CHECK ASYNC_GEN_WRAP".split()
 )
 _CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(...), slice, np.generic, np.dtype, np.ndarray)
@@ -121,17 +136,22 @@ def _callable(value: Any, seen: frozenset[int]) -> str | None:
 
 def _is_of_numpy(value: Any) -> bool:
     module = getattr(value, "__module__", "") or ""
-    return module.split(".")[0] == "numpy" and ".random" not in module and getattr(value, "__name__", "") not in _NUMPY_IMPURE
+    return (
+        module.split(".")[0] == "numpy"
+        and ".random" not in module
+        and getattr(value, "__name__", "") not in _NUMPY_IMPURE
+    )
 
 
 def _value(value: Any, seen: frozenset[int]) -> str | None:
     """A captured value: data that can be read, or a pure callable."""
     if isinstance(value, _CONSTANTS):
         return None
-    if isinstance(value, tuple | list | set | frozenset):
-        return next(filter(None, (_value(item, seen) for item in value)), None)
-    if isinstance(value, dict):
-        return next(filter(None, (_value(item, seen) for item in value.values())), None)
+    if isinstance(value, tuple | list | set | frozenset | dict):
+        items = list(value.values() if isinstance(value, dict) else value)
+        if all(issubclass(kind, _CONSTANTS) for kind in set(map(type, items))):  # one pass in C for a large table
+            return None
+        return next(filter(None, (_value(item, seen) for item in items)), None)
     if isinstance(value, type) or callable(value):
         return _callable(value, seen)
     return f"uses an object of an unknown kind ({_name(type(value))})"
@@ -188,7 +208,9 @@ def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[in
         elif name not in _PURE_OPCODES:
             reason = _effect(name, value)
         if reason is not None:
-            return reason if _has_place(reason) else f"{reason} ({Location(code.co_filename, _line(instruction, code))})"
+            return (
+                reason if _has_place(reason) else f"{reason} ({Location(code.co_filename, _line(instruction, code))})"
+            )
     return None
 
 

@@ -8,7 +8,6 @@ from penstock.graph.node import Node
 from penstock.options import AUTOTUNE, require_integer
 
 
-
 class Verbs:
     """Base of the verb classes; `Dataset` joins them."""
 

@@ -39,8 +39,9 @@ class ElementVerbs(Verbs):
         StructureError when a later result has another structure, dtype or rank.
         """
         return self._map(
-            "map", map_func, num_parallel_calls, deterministic, output_signature, executor, on_error, takes_rng=False
-        )
+            "map", map_func, num_parallel_calls=num_parallel_calls, deterministic=deterministic,
+            output_signature=output_signature, executor=executor, on_error=on_error,
+        )  # fmt: skip
 
     def random_map(
         self,
@@ -58,21 +59,21 @@ class ElementVerbs(Verbs):
         What it draws depends on the seed, the epoch and the element's origin, never on threads, order or timing.
         """
         return self._map(
-            "random_map", map_func, num_parallel_calls, deterministic, output_signature, executor, on_error,
-            takes_rng=True, seed=seed,
+            "random_map", map_func, num_parallel_calls=num_parallel_calls, deterministic=deterministic,
+            output_signature=output_signature, executor=executor, on_error=on_error, takes_rng=True, seed=seed,
         )  # fmt: skip
 
     def _map(
         self,
         verb: str,
         function: Callable[..., Any],
+        *,
         num_parallel_calls: int | None,
         deterministic: bool | None,
         output_signature: Any,
         executor: Literal["auto", "threads"],
         on_error: Literal["raise", "skip"],
-        *,
-        takes_rng: bool,
+        takes_rng: bool = False,
         seed: int | None = None,
     ) -> Self:
         where = user_location()

@@ -26,7 +26,7 @@ class KeepingVerbs(Verbs):
     def prefetch(self, buffer_size: int = AUTOTUNE) -> Self:
         """Have up to `buffer_size` elements ready before they are asked for; AUTOTUNE means two.
 
-        At the end of a pipeline it says how far ahead to run; inside one it changes nothing, as stages run ahead anyway.
+        At the end of a pipeline it says how far ahead to run; inside one it changes nothing: stages run ahead anyway.
         """
         where = user_location()
         size = require_integer("prefetch", "buffer_size", buffer_size, minimum=-1, where=where)

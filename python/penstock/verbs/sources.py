@@ -82,8 +82,8 @@ class SourceVerbs(Verbs):
     ) -> Self:
         """The elements of `generator(*args)`, a fresh one each pass, in one worker, in order.
 
-        `output_signature`: `penstock.Spec(shape, dtype)` (or tf.TensorSpec), or a tuple or dict of them; an element that
-        breaks it is an error with its number.
+        `output_signature`: `penstock.Spec(shape, dtype)` (or tf.TensorSpec), or a tuple or dict of them; an element
+        that breaks it is an error with its number.
         Raises: InvalidArgumentError: `generator` is not callable, or the signature is none.
         """
         where = user_location()
@@ -136,7 +136,9 @@ class SourceVerbs(Verbs):
         where = user_location()
         root = os.fspath(directory)
         if not os.path.isdir(root):
-            raise NoFilesError("from_folder: no such folder", got=repr(root), expected="a folder of class folders", where=where)
+            raise NoFilesError(
+                "from_folder: no such folder", got=repr(root), expected="a folder of class folders", where=where
+            )
         names = sorted(e.name for e in os.scandir(root) if e.is_dir() and not e.name.startswith("."))
         wanted = None if extensions is None else tuple(extension.lower() for extension in extensions)
         paths: list[str] = []
@@ -159,7 +161,9 @@ class SourceVerbs(Verbs):
         return cls._of(node)
 
     @classmethod
-    def list_files(cls, file_pattern: str | Sequence[str], shuffle: bool | None = None, seed: int | None = None) -> Self:
+    def list_files(
+        cls, file_pattern: str | Sequence[str], shuffle: bool | None = None, seed: int | None = None
+    ) -> Self:
         """The paths that match a glob pattern, or any of several; as in tf.data, shuffled unless `shuffle=False`.
 
         Sorted before, so the order depends on the names and the seed alone. `**` matches folders recursively.
@@ -211,15 +215,16 @@ class SourceVerbs(Verbs):
         for name, leaf in builtins.zip(template.names(), leaves, strict=True):
             if not isinstance(leaf, Verbs):
                 got = f"{type(leaf).__name__} at {name!r}"
-                raise InvalidArgumentError("zip", got=got, expected="datasets, or tuples and dicts of them", where=where)
+                raise InvalidArgumentError(
+                    "zip", got=got, expected="datasets, or tuples and dicts of them", where=where
+                )
         return cls._of(Zip(location=where, inputs=tuple(leaf._node for leaf in leaves), template=template))
 
 
 def _files_below(directory: str, extensions: tuple[str, ...] | None) -> list[str]:
-    found = []
+    found: list[str] = []
     for folder, folders, files in os.walk(directory, followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and (extensions is None or name.lower().endswith(extensions)):
-                found.append(os.path.join(folder, name))
+        visible = (name for name in files if not name.startswith("."))
+        found += [os.path.join(folder, n) for n in visible if extensions is None or n.lower().endswith(extensions)]
     return found

@@ -33,8 +33,8 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -
     leaves: list[list[Array]] = []
     for name, column in zip(block.structure.names(), block.columns, strict=True):
         try:
-            leaves.append(_stack_leaf(name, column, starts, counts, pool, block.describe))
-        except _StackStop as stop:
+            leaves.append(_stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe))
+        except _StackStopError as stop:
             failure = Failure(stop.error.at(label))
             counts, starts = counts[: stop.batch], starts[: stop.batch]
             leaves = [batches[: stop.batch] for batches in leaves]
@@ -49,7 +49,7 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -
     return Block(block.structure, columns, origins, failure)
 
 
-class _StackStop(Exception):
+class _StackStopError(Exception):
     """Batch `batch` of a leaf cannot be stacked; `done` are those before it."""
 
     def __init__(self, batch: int, done: list[Array], error: StackError) -> None:
@@ -60,12 +60,12 @@ class _StackStop(Exception):
 
 
 def _stack_leaf(
-    name: str, column: Column, starts: Indices, counts: Indices, pool: BufferPool, describe: Callable[[int], str]
+    name: str, column: Column, starts: Indices, counts: Indices, *, pool: BufferPool, describe: Callable[[int], str]
 ) -> list[Array]:
     if not len(counts):
         return []
     if isinstance(column, RowsColumn):
-        return _stack_rows(name, column, starts, counts, pool, describe)
+        return _stack_rows(name, column, starts, counts, pool=pool, describe=describe)
     shapes = tuple((int(count), *column.values.shape[1:]) for count in counts)
     dtype = np.dtype(object) if isinstance(column, BytesColumn) else column.values.dtype
     batches = pool.arrays(shapes, dtype)
@@ -75,7 +75,7 @@ def _stack_leaf(
 
 
 def _stack_rows(
-    name: str, column: RowsColumn, starts: Indices, counts: Indices, pool: BufferPool, describe: Callable[[int], str]
+    name: str, column: RowsColumn, starts: Indices, counts: Indices, *, pool: BufferPool, describe: Callable[[int], str]
 ) -> list[Array]:
     batches: list[Array] = []
     for number, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
@@ -83,7 +83,7 @@ def _stack_rows(
         shape = rows[0].shape
         odd = next((place for place, row in enumerate(rows) if row.shape != shape), None)
         if odd is not None:
-            raise _StackStop(number, batches, stack_error(name, rows[odd].shape, describe(start + odd), shape))
+            raise _StackStopError(number, batches, stack_error(name, rows[odd].shape, describe(start + odd), shape))
         out = pool.array((count, *shape), column.dtype)
         for place, row in enumerate(rows):
             out[place] = row

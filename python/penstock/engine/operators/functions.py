@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block, Failure, preview
-from penstock.block.collate import RowError, column_of, object_array
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn
+from penstock.block.collate import RowError, column_of
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
 from penstock.block.origin import Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
@@ -79,14 +79,15 @@ class _Calls:
         with element_scope(key, ids) as current:
             while True:
                 try:
-                    for row, element in enumerate(elements, row + 1):
+                    for element in elements:
+                        row += 1
                         current.row, current.op = row, 0
                         arguments = element if splat else (element,)
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
                         results.append(self.function(*arguments))
                         kept.append(row)
-                except Exception as error:
+                except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
                     if self.node.on_error == "raise":
                         return results, None, Failure(self.wrap(block, row, error))
                     self.skip(block, row, error, scope)
@@ -138,23 +139,25 @@ class MapFunction:
             origins = origins.take(np.arange(len(results), dtype=np.int64))
         if not results:
             return empty_block(origins, failure)
-        return collate(self._node, self._node.label, results, origins, failure, scope, self._node.declared, self._copies)
+        node = self._node
+        return collate(node, results, origins, failure, scope=scope, declared=node.declared, copies=self._copies)
 
 
 def collate(
     node: Node,
-    label: str,
     results: list[Any],
     origins: Origins,
     failure: Failure | None,
+    *,
     scope: Scope,
     declared: Signature | None,
-    copies: bool = False,
+    copies: bool,
 ) -> Block:
     """User values as a block: the first one's structure and dtypes hold for all.
 
     A value that differs ends the block before it with a StructureError that carries its origin.
     """
+    label = node.label
     structure = _structure(node, results[0], declared)
     leaves, stop = _leaves(structure, results)
     columns: list[Column] = []
@@ -182,7 +185,9 @@ def collate(
     if declared is not None:
         for name, spec, column, promised in zip(structure.names(), specs, columns, declared.specs, strict=True):
             if not promised.is_compatible_with(spec):
-                return _break_signature(name, column, promised, Block(structure, tuple(columns), origins, failure), label)
+                return _break_signature(
+                    name, column, promised, Block(structure, tuple(columns), origins, failure), label
+                )
     scope.task_log.seen.append(Seen(node.number, label, structure, specs, origins.describe(0)))
     return Block(structure, tuple(columns), origins, failure)
 
@@ -276,8 +281,10 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 def unbatch(node: Unbatch, block: Block) -> Block:
-    """The rows of each element, one after another. Raises (as a failure): StructureError for a scalar leaf, or leaves
-    of one element with different numbers of rows."""
+    """The rows of each element, one after another.
+
+    Fails with StructureError at a scalar leaf, or at leaves of one element with different numbers of rows.
+    """
     counts: list[int] = []
     failure = block.failure
     names = block.structure.names()
@@ -286,7 +293,9 @@ def unbatch(node: Unbatch, block: Block) -> Block:
         if lengths[0] < 0 or len(set(lengths)) != 1:
             got = ", ".join(f"{name}: {'a scalar' if n < 0 else n}" for name, n in zip(names, lengths, strict=True))
             where = f"{node.label}, {block.describe(row)}"
-            failure = Failure(StructureError("rows to unbatch", got=got, expected="one number for all leaves", where=where))
+            failure = Failure(
+                StructureError("rows to unbatch", got=got, expected="one number for all leaves", where=where)
+            )
             break
         counts.append(lengths[0])
     elements = np.repeat(np.arange(len(counts), dtype=np.int64), counts)

@@ -1,4 +1,4 @@
-"""Index-driven operators: the elements at any positions, computed alone. Pure in the positions, so any worker may run any.
+"""Index-driven operators: the elements at any positions, computed alone. Pure in them, so any worker may run any.
 
 `rows(positions)` gives one block, in the order of the positions; a block that ends early (failure) ends at the first
 position that failed. `batches(positions, counts)` is the short way for a source under a batch: rows go from the
@@ -9,6 +9,7 @@ user's array straight into their slots of the batch buffers. It gives None where
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,8 @@ def _gather(column: Column, positions: Indices, scope: Scope) -> Column:
 
 
 class RangeOperator(SourceOperator):
+    """start + step * position."""
+
     node: Range
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
@@ -155,13 +158,13 @@ class IndexedObjectOperator(SourceOperator):
         failure: Failure | None = None
         try:
             for value in self._values(positions.tolist()):
-                results.append(value)
-        except Exception as error:
+                results.append(value)  # noqa: PERF402  # one by one, to keep what came before an error
+        except Exception as error:  # noqa: BLE001  # whatever the user's object raises is told with its place
             failure = Failure(self._wrap(error, origins, len(results)))
             origins = origins.take(np.arange(len(results), dtype=np.int64))
         if not results:
             return empty_block(origins, failure)
-        return collate(self.node, self.node.label, results, origins, failure, scope, None, copies=True)
+        return collate(self.node, results, origins, failure, scope=scope, declared=None, copies=True)
 
     def _values(self, positions: list[int]) -> Any:
         several = getattr(self.node.obj, "__getitems__", None)
@@ -180,6 +183,8 @@ class IndexedObjectOperator(SourceOperator):
 
 
 class ZipOperator(IndexedOperator):
+    """One element of each input."""
+
     node: Zip
 
     def origins(self, positions: Indices, scope: Scope) -> Origins:
@@ -232,6 +237,8 @@ class FunctionOperator(IndexedOperator):
 
 
 class EnumerateOperator(IndexedOperator):
+    """(position, element)."""
+
     node: Enumerate
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
@@ -247,6 +254,8 @@ def enumerate_block(block: Block, numbers: Indices) -> Block:
 
 
 class PermuteOperator(IndexedOperator):
+    """Positions through a keyed permutation of the range; nothing is stored."""
+
     node: Permute
 
     def _source(self, positions: Indices, scope: Scope) -> Indices:
@@ -265,6 +274,8 @@ class PermuteOperator(IndexedOperator):
 
 
 class StrideOperator(IndexedOperator):
+    """Positions start, start + step, ..."""
+
     node: Stride
 
     def _source(self, positions: Indices) -> Indices:
@@ -281,6 +292,8 @@ class StrideOperator(IndexedOperator):
 
 
 class PassThroughOperator(IndexedOperator):
+    """What changes no element."""
+
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         return self.inputs[0].rows(positions, scope)
 
@@ -289,6 +302,8 @@ class PassThroughOperator(IndexedOperator):
 
 
 class ConcatenateOperator(IndexedOperator):
+    """Positions below the border from the first input, the rest from the second."""
+
     node: Concatenate
 
     def _split(self, positions: Indices) -> list[tuple[IndexedOperator, Indices, Indices]]:
@@ -308,6 +323,8 @@ class ConcatenateOperator(IndexedOperator):
 
 
 class RepeatOperator(IndexedOperator):
+    """Positions modulo the length; the quotient is the pass, which randomness below and above is keyed by."""
+
     node: Repeat
 
     def _split(self, positions: Indices) -> list[tuple[int, Indices, Indices]]:
@@ -380,10 +397,12 @@ def _ascends(places: Indices) -> bool:
 
 
 def _one_after_another(places: Sequence[Indices]) -> bool:
-    return all(int(a[-1]) < int(b[0]) for a, b in zip(places, places[1:], strict=False))
+    return all(int(a[-1]) < int(b[0]) for a, b in pairwise(places))
 
 
 class BatchOperator(IndexedOperator):
+    """Element i is rows i * batch_size to (i + 1) * batch_size of the input, stacked."""
+
     node: Batch
 
     def source_positions(self, positions: Indices) -> tuple[Indices, Indices]:
@@ -475,4 +494,3 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
 def indexed_operator(node: Node) -> IndexedOperator:
     """The operator tree of an index-driven graph."""
     return INDEXED[type(node)](node, [indexed_operator(source) for source in node.inputs])
-

@@ -35,8 +35,10 @@ _SHUFFLE_BUFFER_OF_UNKNOWN = 16384
 
 
 class GeneratorSource:
-    """Blocks of a fresh generator. A block ends when it is large enough or took long enough; an element that was slow
-    to come travels at once."""
+    """Blocks of a fresh generator.
+
+    A block ends when it is large enough or took long enough: an element that was slow to come travels at once.
+    """
 
     def __init__(self, node: Generator, scope: Scope, block_size: int | None) -> None:
         self._node = node
@@ -66,7 +68,7 @@ class GeneratorSource:
                     break
         except StopIteration:
             self._iterator, self._finished = None, True
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever the user's generator raises is told with its place
             failure = Failure(self._wrap(error, self._pulled + len(values)))
         origins = SourceOrigins(
             self._node.number,
@@ -76,7 +78,7 @@ class GeneratorSource:
         self._pulled += len(values)
         if not values:
             return None if failure is None else empty_block(origins, failure)
-        return collate(self._node, self._node.label, values, origins, failure, scope, self._node.declared, copies=True)
+        return collate(self._node, values, origins, failure, scope=scope, declared=self._node.declared, copies=True)
 
     def _wrap(self, error: Exception, index: int) -> SourceError:
         wrapped = SourceError(
@@ -229,6 +231,8 @@ class PermutationBarrier(Barrier):
 
 
 class TakeBarrier(Barrier):
+    """The first `count` elements; then it wants no more, and its input is closed."""
+
     node: Take
 
     def __init__(self, node: Take, scope: Scope) -> None:
@@ -246,6 +250,8 @@ class TakeBarrier(Barrier):
 
 
 class SkipBarrier(Barrier):
+    """All but the first `count` elements."""
+
     node: Skip
 
     def __init__(self, node: Skip, scope: Scope) -> None:
@@ -260,6 +266,8 @@ class SkipBarrier(Barrier):
 
 
 class ShardBarrier(Barrier):
+    """Every num_shards-th element."""
+
     node: Shard
 
     def __init__(self, node: Shard, scope: Scope) -> None:
@@ -274,6 +282,8 @@ class ShardBarrier(Barrier):
 
 
 class EnumerateBarrier(Barrier):
+    """(position, element)."""
+
     node: Enumerate
 
     def __init__(self, node: Enumerate, scope: Scope) -> None:

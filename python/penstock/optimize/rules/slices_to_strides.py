@@ -1,4 +1,4 @@
-"""take, skip, shard and slices of an index-driven input become one stride: indices are computed, nothing is skipped over.
+"""take, skip, shard and slices of an index-driven input become one stride: indices are computed, none skipped over.
 
 Two strides in a row become one.
 """
