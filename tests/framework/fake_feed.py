@@ -77,12 +77,8 @@ class FakeFeed:
     live: int = 0
 
     @property
-    def has_partial_batch(self) -> bool | None:
-        return self.samples % (self.batch_size or 1) != 0
-
-    @property
     def partial_batch_size(self) -> int | None:
-        return self.samples % (self.batch_size or 1) or None
+        return self.samples % (self.batch_size or 1)
 
     def open(self, epoch: int | None = None, start: int = 0) -> FakeBatches:
         self.opened.append(epoch)

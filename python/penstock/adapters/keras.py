@@ -92,11 +92,12 @@ class Adapter:
 
     @property
     def has_partial_batch(self) -> bool | None:
-        return self.feed.has_partial_batch
+        rows = self.feed.partial_batch_size
+        return None if rows is None else rows > 0
 
     @property
     def partial_batch_size(self) -> int | None:
-        return self.feed.partial_batch_size
+        return self.feed.partial_batch_size or None
 
     def on_epoch_begin(self) -> None:
         """Nothing: Keras does not call these in pairs, so epochs are counted where they are opened."""

@@ -1,0 +1,93 @@
+"""`penstock`: the commands, and the one place where what goes wrong becomes one line and an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from penstock.errors import PenstockError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells expect
+
+app = typer.Typer(
+    name="penstock",
+    help="Keeps accelerators fed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def root() -> None:
+    """Keeps accelerators fed."""
+
+
+@app.command()
+def demo(  # noqa: PLR0917 - typer makes each an option, none is given by position
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Your own photographs, one folder per class; JPEG or PNG, of any size.", metavar="DIR"),
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="tensorflow, jax or torch; what is installed, in that order, if not given.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training photographs.")] = 2,
+    batch_size: Annotated[int, typer.Option(min=1, help="Photographs per step.")] = 64,
+    image_size: Annotated[int, typer.Option(min=8, help="Side of the square the model sees, in pixels.")] = 128,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Replace the model by an emulated accelerator that takes this long per step."),
+    ] = None,
+    samples: Annotated[int, typer.Option(min=200, help="Files to make where --data is not given.")] = 3000,
+    work: Annotated[
+        Path | None, typer.Option(help="Where to make them; your cache directory if not given.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Train a small net on photographs, fed by a Python generator, by tf.data and by Penstock, and compare."""
+    from penstock.cli.demo.command import Request, run_demo
+
+    request = Request(
+        data=data,
+        backend=backend,
+        epochs=epochs,
+        batch_size=batch_size,
+        image_size=image_size,
+        step_s=None if step_ms is None else step_ms / 1000,
+        samples=samples,
+        work=work,
+    )
+    with one_line_errors():
+        run_demo(request, Console())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
+    try:
+        app(args=list(arguments))
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 0
+    return 0
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """A PenstockError or Ctrl-C within becomes one line and an exit status; a fault of ours stays a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say("penstock: interrupted; nothing is left running")
+        raise typer.Exit(INTERRUPTED) from None
+    except PenstockError as error:
+        _say(f"[bold red]penstock:[/] {escape(' '.join(str(error).split()))}")
+        raise typer.Exit(1) from None
+
+
+def _say(text: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(text, highlight=False)

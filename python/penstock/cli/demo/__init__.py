@@ -1,0 +1,1 @@
+"""`penstock demo`: one small net, three ways to feed it, one table."""
