@@ -1,0 +1,51 @@
+"""The files that cases read, and the cases as parameters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.registry import CASES, Case
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """classes/{cat,dog,empty}: some texts, one other file, one hidden."""
+    root = tmp_path_factory.mktemp("conformance")
+    for name, count in (("cat", 3), ("dog", 4), ("empty", 0)):
+        folder = root / "classes" / name / "inner"
+        folder.mkdir(parents=True)
+        for number in range(count):
+            (folder.parent / f"{number}.txt").write_bytes(f"{name} {number}".encode())
+    (root / "classes" / "dog" / "inner" / "deep.txt").write_text("deep")
+    (root / "classes" / "dog" / "note.md").write_text("note")
+    (root / "classes" / "dog" / ".hidden").write_text("hidden")
+    return root
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `case` runs for every case; one that takes `indexed` or `streaming` for those of the kind."""
+    kinds = {
+        "case": CASES.values(),
+        "indexed": [case for case in CASES.values() if not case.streams],
+        "streaming": [case for case in CASES.values() if case.streams],
+    }
+    for name, cases in kinds.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, cases, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def expected_warnings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Warnings are errors in these suites, but for the cases that warn."""
+    case = next((v for v in getattr(request.node, "callspec", _NOTHING).params.values() if isinstance(v, Case)), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if case is not None and case.warns else "error")
+        yield
+
+
+class _NOTHING:
+    params: dict[str, object] = {}  # noqa: RUF012 - never written to

@@ -1,0 +1,466 @@
+"""Every source and verb by name, each as a small pipeline. All suites of this folder run over it: add a name, and the
+new thing is held to every law.
+
+A case builds its pipeline anew at each call, from nothing but the test files. The functions here stand for what users
+write: known to be pure, or not (`logged` appends to a list, so it runs on one worker, in order).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import penstock as ps
+from penstock import Dataset, Options, Spec
+
+Build = Callable[[Path], Dataset]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pipeline and what is known of it.
+
+    streams: it is not driven by indices (so no `ds[i]`, no state), by the verb named. varies: epochs differ.
+    endless: only the first `limit` elements are looked at. ragged: shapes differ from element to element, so the spec of
+    the first says too much. warns: a PenstockWarning is part of it. once: each element comes once in any order.
+    """
+
+    name: str
+    build: Build
+    streams: str = ""
+    varies: bool = False
+    endless: bool = False
+    ragged: bool = False
+    warns: bool = False
+    once: bool = True
+
+    @property
+    def limit(self) -> int | None:
+        return 40 if self.endless else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(name: str, build: Build, **known: Any) -> None:
+    """Enter a pipeline under its name."""
+    assert name not in CASES, name
+    CASES[name] = Case(name, build, **known)
+
+
+# --- what users write -------------------------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    image: np.ndarray
+    label: int
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+def double(x: Any) -> Any:
+    return x * 2
+
+
+def add_one(x: Any) -> Any:
+    return x + 1
+
+
+def is_even(x: Any) -> bool:
+    return bool(x % 2 == 0)
+
+
+def logged(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`function`, not known to be pure because of a list it appends to."""
+    log: list[Any] = []
+
+    def call(x: Any) -> Any:
+        log.append(x)
+        return function(x)
+
+    return call
+
+
+def reusing() -> Callable[[Any], np.ndarray]:
+    """A function that fills and returns the same array every time."""
+    out = np.zeros(3, dtype=np.int64)
+
+    def call(x: Any) -> np.ndarray:
+        out[:] = x
+        return out
+
+    return call
+
+
+def nested(x: Any) -> dict[str, Any]:
+    return {"pair": (x, x * 0.5), "more": {"text": str(x), "raw": str(x).encode(), "row": np.array([x, x])}}
+
+
+def ragged(x: Any) -> np.ndarray:
+    return np.arange(x % 4 + 1)
+
+
+def odd_fails(x: Any) -> Any:
+    if x % 2:
+        raise ValueError(f"odd: {x}")
+    return x
+
+
+def noisy(x: Any, rng: ps.Rng) -> tuple[Any, Any, Any]:
+    return x, rng.integers(1000), rng.normal()
+
+
+def augmented(image: np.ndarray) -> np.ndarray:
+    return ps.image.random_crop(ps.image.random_flip_left_right(image), (3, 3, 3))
+
+
+def counting(count: int) -> Callable[[], Iterator[int]]:
+    def generate() -> Iterator[int]:
+        yield from range(count)
+
+    return generate
+
+
+def reused_rows() -> Iterator[tuple[np.ndarray, int]]:
+    """A generator that yields the same array, filled anew."""
+    row = np.zeros(4)
+    for number in range(13):
+        row[:] = number
+        yield row, number
+
+
+def reused_dict() -> Iterator[dict[str, Any]]:
+    """A generator that yields the same dict, and a list that it changes."""
+    element: dict[str, Any] = {"n": 0, "items": [0, 0]}
+    for number in range(9):
+        element["n"] = number
+        element["items"][1] = number
+        yield element
+
+
+def ragged_rows() -> Iterator[np.ndarray]:
+    for number in range(11):
+        yield np.full(number % 3, number, dtype=np.float32)
+
+
+class Squares:
+    """A map-style dataset with `__getitem__` only."""
+
+    def __init__(self, count: int = 21) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"n": index, "row": np.arange(3) * index * index}
+
+
+class Fetched(Squares):
+    """The same, with `__getitems__` too."""
+
+    def __getitems__(self, indices: list[int]) -> list[dict[str, Any]]:
+        return [self[index] for index in indices]
+
+
+def numbers(count: int = 23) -> Dataset:
+    return Dataset.range(count)
+
+
+def stream(count: int = 23) -> Dataset:
+    return Dataset.from_generator(counting(count), output_signature=Spec((), np.int64))
+
+
+def images(count: int = 17, side: int = 5) -> dict[str, Any]:
+    pixels = np.arange(count * side * 4 * 3, dtype=np.uint32) * 7 % 251
+    return {"image": pixels.astype(np.uint8).reshape(count, side, 4, 3), "label": np.arange(count, dtype=np.int32)}
+
+
+def image_only() -> Dataset:
+    return Dataset.from_tensor_slices(images()["image"])
+
+
+def wide(count: int = 19) -> Dataset:
+    """Rows above the size from which rows are kept apart."""
+    return Dataset.from_tensor_slices(np.arange(count * 700, dtype=np.float64).reshape(count, 700))
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+case("slices_numbers", lambda _: Dataset.from_tensor_slices(np.arange(23, dtype=np.int32)))
+case("slices_list", lambda _: Dataset.from_tensor_slices([[1, 2], [3, 4], [5, 6]]))
+case("slices_images", lambda _: Dataset.from_tensor_slices(images()))
+case("slices_wide", lambda _: wide())
+case("slices_strings", lambda _: Dataset.from_tensor_slices(["a", "", "ccc", "d\0d", "é"]))
+case("slices_bytes", lambda _: Dataset.from_tensor_slices(([b"a\0", b"", b"\0\0c", b"dd"], [1, 2, 3, 4])))
+case("slices_text_rows", lambda _: Dataset.from_tensor_slices([["a", "bb"], ["ccc", ""]]))
+case("slices_strided", lambda _: Dataset.from_tensor_slices(np.arange(120).reshape(12, 10)[::2, ::3]))
+case("slices_transposed", lambda _: Dataset.from_tensor_slices(np.arange(120).reshape(12, 10).T).batch(3))
+case("slices_empty_rows", lambda _: Dataset.from_tensor_slices(np.zeros((9, 0), dtype=np.float32)), once=False)
+case("slices_none", lambda _: Dataset.from_tensor_slices(np.zeros((0, 3), dtype=np.float32)))
+case(
+    "slices_dtypes",
+    lambda _: Dataset.from_tensor_slices(
+        (
+            np.array([True, False, True]),
+            np.array([1, 2, 3], dtype=np.float16),
+            np.array([1j, 2, 3]),
+            np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="M8[D]"),
+            np.array([1, 2, 3], dtype=">i4"),
+        )
+    ),
+)
+case("slices_nested", lambda _: Dataset.from_tensor_slices({"a": (np.arange(7), np.ones((7, 2))), "b": {"c": list("abcdefg")}}))
+case("slices_named", lambda _: Dataset.from_tensor_slices(Sample(np.ones((5, 2)), np.arange(5))))
+case("tensors", lambda _: Dataset.from_tensors({"x": np.arange(6).reshape(2, 3), "s": "text", "n": 1, "b": b"\0"}))
+case("range", lambda _: Dataset.range(23))
+case("range_step", lambda _: Dataset.range(20, -3, -4))
+case("range_dtype", lambda _: Dataset.range(2, 30, 3, output_type=np.float32))
+case("range_none", lambda _: Dataset.range(5, 2))
+case("generator", lambda _: stream(), streams="from_generator")
+case("generator_none", lambda _: stream(0), streams="from_generator")
+case(
+    "generator_reused_array",
+    lambda _: Dataset.from_generator(reused_rows, output_signature=(Spec((4,), np.float64), Spec((), np.int64))),
+    streams="from_generator",
+)
+case(
+    "generator_reused_dict",
+    lambda _: Dataset.from_generator(
+        reused_dict, output_signature={"n": Spec((), np.int64), "items": Spec((2,), np.int64)}
+    ),
+    streams="from_generator",
+)
+case(
+    "generator_ragged",
+    lambda _: Dataset.from_generator(ragged_rows, output_signature=Spec((None,), np.float32)),
+    streams="from_generator",
+    ragged=True,
+    once=False,
+)
+case(
+    "generator_args",
+    lambda _: Dataset.from_generator(
+        lambda low, high: iter(range(low, high)), args=(3, 12), output_signature=Spec((), np.int64)
+    ),
+    streams="from_generator",
+)
+case("source", lambda _: Dataset.from_source(Squares()))
+case("source_fetched", lambda _: Dataset.from_source(Fetched()))
+case("source_threads", lambda _: Dataset.from_source(Squares(), num_parallel_calls=3))
+case("source_list", lambda _: Dataset.from_source([(n, str(n)) for n in range(14)]))
+case("source_batched", lambda _: Dataset.from_source(Fetched()).shuffle().batch(4), varies=True)
+case("folder", lambda files: Dataset.from_folder(files / "classes"))
+case("folder_extensions", lambda files: Dataset.from_folder(files / "classes", extensions=[".TXT"]))
+case("folder_read", lambda files: Dataset.from_folder(files / "classes").map(lambda p, n: (ps.io.read_file(p), n)))
+case("files", lambda files: Dataset.list_files(str(files / "classes" / "**" / "*.txt")), varies=True)
+case("files_sorted", lambda files: Dataset.list_files(str(files / "classes" / "*" / "*"), shuffle=False))
+case("zip", lambda _: Dataset.zip(numbers(), Dataset.range(100, 110)))
+case("zip_nested", lambda _: Dataset.zip({"a": numbers(), "b": (image_only(), numbers(19).map(double))}))
+case("zip_self", lambda _: (lambda ds: Dataset.zip(ds, ds))(numbers().shuffle()), varies=True)
+case("zip_streams", lambda _: Dataset.zip(stream(11), stream(13)), streams="from_generator")
+case("zip_mixed", lambda _: Dataset.zip(numbers(20), stream(13).map(double)), streams="from_generator")
+case("zip_serial", lambda _: Dataset.zip(numbers(), numbers().map(logged(double)).batch(2)))
+case("concatenate", lambda _: numbers(7).concatenate(Dataset.range(50, 59)))
+case("concatenate_shapes", lambda _: wide(5).batch(2).concatenate(wide(7).batch(3)), ragged=True, once=False)
+case("concatenate_streams", lambda _: stream(5).concatenate(numbers(4)).concatenate(stream(0)), streams="from_generator", once=False)
+case("concatenate_shuffled", lambda _: numbers(9).concatenate(Dataset.range(50, 59)).shuffle(), varies=True)
+
+# --- element by element -----------------------------------------------------------------------------------------------
+
+case("map", lambda _: numbers().map(double))
+case("map_lambda", lambda _: numbers().map(lambda x: x * x - 1))
+case("map_chain", lambda _: numbers().map(double).map(add_one).map(nested))
+case("map_serial", lambda _: numbers().map(logged(double)))
+case("map_serial_reusing", lambda _: numbers().map(reusing()))
+case("map_mixed_chain", lambda _: numbers().map(double).map(logged(add_one)).map(double).batch(4))
+case("map_serial_shuffled", lambda _: numbers().map(logged(double)).shuffle().batch(4), varies=True)
+case("map_sequential", lambda _: numbers().map(double, num_parallel_calls=None))
+case("map_four", lambda _: numbers().map(logged(double), num_parallel_calls=4))
+case("map_threads", lambda _: numbers().map(logged(double), executor="threads"))
+case("map_splat", lambda _: Dataset.zip(numbers(), numbers(30)).map(lambda a, b: a + b))
+case("map_dict", lambda _: Dataset.from_tensor_slices(images()).map(lambda d: (d["image"].astype(np.float32), d["label"])))
+case("map_named", lambda _: numbers().map(lambda x: Pair(x, np.array([x]))))
+case("map_nested", lambda _: numbers().map(nested))
+case("map_list", lambda _: numbers().map(lambda x: [x, 1, 2]))
+case("map_text", lambda _: numbers().map(lambda x: ("é" * (x % 3), b"\0" * (x % 4))), once=False)
+case("map_ragged", lambda _: numbers().map(ragged), ragged=True, once=False)
+case("map_ragged_wide", lambda _: numbers(9).map(lambda x: np.full((300 + x % 2, 2), x)), ragged=True)
+case("map_stream", lambda _: stream().map(double).map(logged(add_one)), streams="from_generator")
+case("map_declared", lambda _: numbers().map(ragged, output_signature=Spec((None,), np.int64)), once=False)
+case("map_skip", lambda _: numbers().map(odd_fails, on_error="skip"), streams="map")
+case("map_skip_all", lambda _: Dataset.from_tensor_slices([1, 3, 5]).map(odd_fails, on_error="skip"), streams="map")
+case("map_skip_batch", lambda _: numbers().map(odd_fails, on_error="skip").batch(5), streams="map")
+case(
+    "map_skip_random", lambda _: numbers().map(odd_fails, on_error="skip").random_map(noisy), streams="map", varies=True
+)
+case("random_map", lambda _: numbers().random_map(noisy), varies=True)
+case("random_map_seeded", lambda _: numbers().random_map(noisy, seed=3), varies=True)
+case("random_map_shuffled", lambda _: numbers().shuffle().random_map(noisy).batch(4), varies=True)
+case("random_map_repeated", lambda _: numbers(7).random_map(noisy).repeat(3), varies=True)
+case("random_map_stream", lambda _: stream().random_map(noisy), streams="from_generator", varies=True)
+case("random_map_numpy", lambda _: numbers().random_map(lambda x, rng: rng.numpy().gamma(2.0, size=2)), varies=True)
+case("random_map_zip", lambda _: Dataset.zip(numbers(), image_only()).random_map(lambda a, b, rng: (a, rng.random())), varies=True)
+case("random_map_batch", lambda _: numbers().batch(4).random_map(lambda x, rng: x + rng.random(len(x))), varies=True)
+case("random_map_unbatch", lambda _: numbers().batch(4).unbatch().random_map(noisy), streams="unbatch", varies=True)
+case("random_map_concatenate", lambda _: numbers(5).concatenate(numbers(6)).random_map(noisy), varies=True)
+case("random_images", lambda _: image_only().map(augmented), varies=True, once=False)
+case("random_images_batch", lambda _: image_only().shuffle().map(augmented).batch(4), varies=True)
+case("filter", lambda _: numbers().filter(is_even), streams="filter")
+case("filter_none", lambda _: numbers().filter(lambda x: False), streams="filter")
+case("filter_all", lambda _: numbers().filter(lambda x: x >= 0), streams="filter")
+case("filter_serial", lambda _: numbers().filter(logged(is_even)).map(double), streams="filter")
+case("filter_batch", lambda _: numbers().map(double).filter(lambda x: x % 3 != 0).batch(4), streams="filter")
+case("filter_splat", lambda _: Dataset.zip(numbers(), numbers()).filter(lambda a, b: a + b > 10), streams="filter")
+case("filter_skip", lambda _: numbers().filter(lambda x: odd_fails(x) > 4, on_error="skip"), streams="filter")
+case("filter_random", lambda _: numbers().filter(is_even).random_map(noisy).batch(3), streams="filter", varies=True)
+case("enumerate", lambda _: image_only().enumerate())
+case("enumerate_start", lambda _: numbers().map(double).enumerate(start=7).batch(4))
+case("enumerate_stream", lambda _: stream().filter(is_even).enumerate(start=-2), streams="from_generator")
+case("enumerate_shuffled", lambda _: numbers().shuffle().enumerate(), varies=True)
+
+# --- grouping ---------------------------------------------------------------------------------------------------------
+
+case("batch", lambda _: numbers().batch(4))
+case("batch_drop", lambda _: numbers().batch(4, drop_remainder=True))
+case("batch_exact", lambda _: numbers(24).batch(4))
+case("batch_large", lambda _: numbers().batch(100))
+case("batch_large_drop", lambda _: numbers().batch(100, drop_remainder=True))
+case("batch_one", lambda _: image_only().batch(1))
+case("batch_images", lambda _: Dataset.from_tensor_slices(images()).batch(4))
+case("batch_wide", lambda _: wide().map(add_one).batch(4))
+case("batch_nested", lambda _: numbers().map(nested).batch(4))
+case("batch_text", lambda _: Dataset.from_tensor_slices((["a", "bb", "", "d"], [b"\0", b"b", b"", b"d\0"])).batch(3))
+case("batch_twice", lambda _: numbers(24).batch(4).batch(3))
+case("batch_map_batch", lambda _: numbers(24).batch(4).map(double).batch(3))
+case("batch_serial", lambda _: numbers().map(logged(double)).batch(4).map(double))
+case("batch_stream", lambda _: stream().batch(4), streams="from_generator")
+case("batch_stream_drop", lambda _: stream().batch(4, drop_remainder=True), streams="from_generator")
+case("batch_empty_rows", lambda _: Dataset.from_tensor_slices(np.zeros((9, 0))).batch(4), once=False)
+case("unbatch", lambda _: numbers().batch(4).unbatch(), streams="unbatch")
+case("unbatch_ragged", lambda _: numbers().map(ragged).unbatch(), streams="unbatch", once=False)
+case("unbatch_nothing", lambda _: numbers(5).map(lambda x: np.zeros((0, 2))).unbatch(), streams="unbatch")
+case("unbatch_text", lambda _: Dataset.from_tensor_slices((["a", "bb", "", "d"], np.ones((4, 2)))).batch(3).unbatch(), streams="unbatch")
+case("unbatch_wide", lambda _: wide().batch(4).unbatch().batch(3), streams="unbatch")
+case("unbatch_dict", lambda _: Dataset.from_tensor_slices(images()).batch(5).map(lambda d: d).unbatch(), streams="unbatch")
+
+# --- order and size ---------------------------------------------------------------------------------------------------
+
+case("shuffle", lambda _: numbers().shuffle(), varies=True)
+case("shuffle_buffer", lambda _: numbers().shuffle(3), varies=True)
+case("shuffle_seed", lambda _: numbers().shuffle(100, seed=5), varies=True)
+case("shuffle_fixed", lambda _: numbers().shuffle(seed=5, reshuffle_each_iteration=False))
+case("shuffle_twice", lambda _: numbers().shuffle(seed=1).shuffle(seed=1), varies=True)
+case("shuffle_batch", lambda _: Dataset.from_tensor_slices(images()).shuffle().batch(4), varies=True)
+case("shuffle_batches", lambda _: numbers().batch(4).shuffle(), varies=True)
+case("shuffle_stream", lambda _: stream().shuffle(5), streams="from_generator", varies=True)
+case("shuffle_stream_all", lambda _: stream().shuffle(), streams="from_generator", varies=True)
+case("shuffle_stream_one", lambda _: stream().shuffle(1), streams="from_generator")
+case("shuffle_filter", lambda _: numbers().filter(is_even).shuffle(4).batch(3), streams="filter", varies=True)
+case("shuffle_one", lambda _: numbers(1).shuffle())
+case("shuffle_none", lambda _: numbers(0).shuffle())
+case("shuffle_text", lambda _: Dataset.from_tensor_slices(list("abcdefghij")).shuffle().batch(3), varies=True)
+case("repeat", lambda _: numbers(7).repeat(3), once=False)
+case("repeat_shuffled", lambda _: numbers(7).shuffle().repeat(3), varies=True, once=False)
+case("repeat_fixed", lambda _: numbers(7).shuffle(reshuffle_each_iteration=False).repeat(3), once=False)
+case("repeat_batch", lambda _: numbers(7).shuffle().repeat(3).batch(4), varies=True)
+case("repeat_nested", lambda _: numbers(3).shuffle().repeat(2).random_map(noisy).repeat(2), varies=True)
+case("repeat_shuffle_after", lambda _: numbers(5).repeat(3).shuffle().random_map(noisy), varies=True)
+case("repeat_zero", lambda _: numbers().repeat(0))
+case("repeat_one", lambda _: numbers().repeat(1))
+case("repeat_none", lambda _: numbers(0).repeat())
+case("repeat_endless", lambda _: numbers(7).shuffle().repeat(), varies=True, endless=True, once=False)
+case("repeat_endless_batch", lambda _: numbers(7).map(double).repeat(-1).batch(4), endless=True, once=False)
+case("repeat_take", lambda _: numbers(7).repeat().take(19), once=False)
+case("repeat_stream", lambda _: stream(5).shuffle(3).repeat(3), streams="from_generator", varies=True, once=False)
+case("repeat_stream_endless", lambda _: stream(5).repeat(), streams="from_generator", endless=True, once=False)
+case("repeat_stream_none", lambda _: stream(0).repeat(), streams="from_generator")
+case("repeat_filter", lambda _: numbers(5).filter(is_even).random_map(noisy).repeat(3), streams="filter", varies=True)
+case("repeat_serial", lambda _: numbers(5).map(logged(double)).repeat(2), once=False)
+case("take", lambda _: numbers().map(double).take(5))
+case("take_all", lambda _: numbers().take(-1))
+case("take_none", lambda _: numbers().take(0))
+case("take_more", lambda _: numbers().take(99))
+case("take_stream", lambda _: stream().take(5), streams="from_generator")
+case("take_stream_zero", lambda _: stream().take(0), streams="from_generator")
+case("take_stream_more", lambda _: stream(5).take(9), streams="from_generator")
+case("take_filter", lambda _: numbers().filter(is_even).take(5).batch(2), streams="filter")
+case("take_batch_stream", lambda _: stream().batch(3).take(2), streams="from_generator")
+case("take_shuffled", lambda _: numbers().shuffle().take(5), varies=True)
+case("skip", lambda _: numbers().map(double).skip(5))
+case("skip_all", lambda _: numbers().skip(-1))
+case("skip_more", lambda _: numbers().skip(99))
+case("skip_stream", lambda _: stream().skip(5).take(6), streams="from_generator")
+case("skip_stream_all", lambda _: stream().skip(-1), streams="from_generator")
+case("skip_endless", lambda _: numbers(5).repeat().skip(3), endless=True, once=False)
+case("shard", lambda _: numbers().shard(3, 1))
+case("shard_map", lambda _: numbers().map(double).shard(4, 3).batch(2))
+case("shard_shuffled", lambda _: numbers().shuffle(seed=2).shard(3, 2), varies=True)
+case("shard_stream", lambda _: stream().shard(3, 1), streams="from_generator")
+case("shard_empty", lambda _: numbers(2).shard(5, 4))
+case("shard_endless", lambda _: numbers(5).repeat().shard(2, 1), endless=True, once=False)
+case("slice", lambda _: numbers().map(double)[3:20:4])
+case("slice_reversed", lambda _: numbers().batch(3)[::-1])
+case("slice_shuffled", lambda _: numbers().shuffle()[2:9].batch(2), varies=True)
+case("slice_endless", lambda _: numbers(5).repeat()[3:18:2], once=False)
+
+# --- keeping ----------------------------------------------------------------------------------------------------------
+
+case("cache", lambda _: numbers().map(nested).cache())
+case("cache_shuffle", lambda _: numbers().map(double).cache().shuffle().batch(4), varies=True)
+case("cache_random", lambda _: numbers().cache().random_map(noisy), varies=True)
+case("cache_of_random", lambda _: numbers().random_map(noisy).cache())
+case("cache_of_shuffle", lambda _: numbers().shuffle().cache())
+case("cache_repeat", lambda _: numbers(5).random_map(noisy).cache().repeat(3), once=False)
+case("cache_images", lambda _: image_only().map(augmented).cache().batch(4), once=False)
+case("cache_ragged", lambda _: numbers().map(ragged).cache(), ragged=True, once=False)
+case("cache_ragged_repeat", lambda _: numbers().map(ragged).cache().repeat(2), ragged=True, once=False)
+case("cache_batch", lambda _: numbers().batch(4).cache().map(double))
+case("cache_stream", lambda _: stream().map(double).cache(), streams="from_generator")
+case("cache_stream_repeat", lambda _: stream(5).shuffle(3).cache().repeat(3), streams="from_generator", once=False)
+case("cache_stream_random", lambda _: stream().cache().random_map(noisy).batch(3), streams="from_generator", varies=True)
+case("cache_skip", lambda _: numbers().map(odd_fails, on_error="skip").cache().repeat(2), streams="map", once=False)
+case("cache_serial", lambda _: numbers().map(logged(double)).cache().shuffle(), varies=True)
+case("cache_small", lambda _: wide().map(add_one).cache().with_options(Options(cache_budget=20_000)), warns=True)
+case(
+    "cache_small_repeat",
+    lambda _: wide().map(add_one).cache().repeat(2).with_options(Options(cache_budget=20_000)),
+    warns=True,
+    once=False,
+)
+case(
+    "cache_small_stream",
+    lambda _: stream().cache().repeat(2).with_options(Options(cache_budget=20)),
+    streams="from_generator",
+    warns=True,
+    once=False,
+)
+case("prefetch", lambda _: numbers().map(double).batch(4).prefetch(2))
+case("prefetch_auto", lambda _: numbers().map(double).prefetch())
+case("prefetch_inside", lambda _: numbers().prefetch(3).map(double).prefetch(0).shuffle().prefetch(1), varies=True)
+case("prefetch_stream", lambda _: stream().prefetch(1).map(double).prefetch(1), streams="from_generator")
+case("options", lambda _: numbers().shuffle().with_options(Options(seed=7)).batch(4), varies=True)
+case("apply", lambda _: numbers().apply(lambda ds: ds.map(double).batch(2)))
+case("tiny_budget", lambda _: wide().shuffle().map(add_one).batch(4).with_options(Options(ram_budget=1)), varies=True)
+case(
+    "tiny_budget_stream",
+    lambda _: stream().map(double).shuffle(4).batch(3).map(double).with_options(Options(ram_budget=1)),
+    streams="from_generator",
+    varies=True,
+)
+
+
+def quietly(build: Callable[[], Any]) -> Any:
+    """`build()`, without the warnings that are part of a case."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return build()
