@@ -225,9 +225,14 @@ class PipelineIterator(Iterator[Any]):
         if self._run is not None:
             scheduler = self._run.scheduler
             waiting = scheduler.waiting_bytes()
-            waits = {s.stage.node.key: (s.counts.wait_s, s.stage.width.workers) for s in scheduler.stages()}
+            waits: dict[tuple[int, str], float] = {}
+            widths: dict[tuple[int, str], int] = {}
+            for running in scheduler.stages():
+                waits[running.stage.node.key] = running.counts.wait_s
+                for node in nodes_of(running.stage.node) if not running.inputs else [running.stage.node]:
+                    widths[node.key] = running.stage.width.workers
             for key, t in list(scheduler.totals.items()):
-                wait_s, workers = waits.get(key, (0.0, 1))
+                wait_s, workers = waits.get(key, 0.0), widths.get(key, 1)
                 stages.append(
                     StageStats(t.label, t.elements, t.bytes, t.busy_s, t.inclusive_s, t.cpu_s, wait_s, workers)
                 )

@@ -62,8 +62,8 @@ class Block:
             return iter(())
         if self.structure.is_leaf:
             return iter(self.columns[0].rows())
-        unflatten = self.structure.unflatten
-        return (unflatten(leaves) for leaves in zip(*(column.rows() for column in self.columns), strict=True))
+        leaves = zip(*(column.rows() for column in self.columns), strict=True)
+        return leaves if self.structure.is_flat_tuple else map(self.structure.unflatten, leaves)
 
     def take(self, indices: Indices) -> Block:
         """The elements at these rows; drops the failure, as its place is lost."""

@@ -6,8 +6,9 @@ what aliases a user's array stays read-only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from penstock.block.spec import BYTES, STR, Spec
 
 Array: TypeAlias = NDArray[Any]
+_nbytes: Callable[[Array], int] = attrgetter("nbytes")
 Indices: TypeAlias = NDArray[np.int64]
 
 
@@ -61,7 +63,7 @@ class RowsColumn:
 
     @property
     def nbytes(self) -> int:
-        return sum(row.nbytes for row in self.values)
+        return sum(map(_nbytes, self.values))
 
     @property
     def spec(self) -> Spec:

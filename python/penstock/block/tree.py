@@ -30,6 +30,11 @@ class Structure:
     def is_leaf(self) -> bool:
         return self.kind is None
 
+    @property
+    def is_flat_tuple(self) -> bool:
+        """A plain tuple of leaves, whose leaves in order are the value itself."""
+        return self.kind is tuple and self.leaf_count == len(self.children)
+
     def names(self, prefix: str = "") -> list[str]:
         """A dotted name for each leaf: `image`, `0`, `meta.size`; a lone leaf is `element`."""
         if self.kind is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 TARGET_SECONDS = 0.008
-TARGET_BYTES = 2 * 2**20
+TARGET_BYTES = 4 * 2**20
 FIRST_ROWS = 8
 GROWTH = 8
 

@@ -293,12 +293,13 @@ class IndexedRun(RunningStage):
         stop = min(start + rows, count)
         first = self._position * size
 
-        def run(scope: Scope) -> tuple[list[Block], bool]:
+        def write(scope: Scope) -> _Part:
             block = source.rows(np.arange(first + start, first + stop, dtype=np.int64), scope)
-            failure = assembly.write(start, block)
-            if failure is not None:
-                return [empty_block(NOWHERE, failure)], True
-            return [], False
+            return _Part(assembly.write(start, block), int(stop == count), block.nbytes)
+
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            part = scope.task_log.tally.measure(operator.node.key, operator.node.label, lambda: write(scope))
+            return ([empty_block(NOWHERE, part.failure)], True) if part.failure is not None else ([], False)
 
         # Parts commit in order: when the turn of the last one comes, all others have been written.
         task = self._task(run, stop - start, whole=assembly.batch if stop == count else None)
@@ -307,6 +308,18 @@ class IndexedRun(RunningStage):
             return task
         self._row, self._assembly = 0, None
         return self._advance(task, self._position + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some rows of a batch, as measured: the batch itself counts with its last part."""
+
+    failure: Failure | None
+    batches: int
+    nbytes: int
+
+    def __len__(self) -> int:
+        return self.batches
 
 
 class SegmentRun(RunningStage):
