@@ -150,11 +150,12 @@ def random_resized_crop(
     *,
     antialias: bool = False,
     rng: Rng | None = None,
-) -> NDArray[np.float32]:
-    """Cut a random region and resize it to `size` (height, width), bilinear, to float32.
+) -> NDArray[Any]:
+    """Cut a random region and resize it to `size` (height, width), bilinear, in the dtype of `image`.
 
-    Shapes: image [h, w, c]; result [height, width, c]. Units: area_range in shares of the image, aspect ratio width /
-    height. Source: torchvision.transforms.RandomResizedCrop; the resize is that of `resize`.
+    Shapes: image [h, w, c]; result [height, width, c]; integers are rounded to the nearest. Units: area_range in shares
+    of the image, aspect ratio width / height.
+    Source: torchvision.transforms.RandomResizedCrop, which keeps the dtype too; the resize is that of `resize`.
     """
     array = _one_image("random_resized_crop", image)
     _check_numbers("random_resized_crop", array)
@@ -164,7 +165,13 @@ def random_resized_crop(
     if array.size == 0:
         raise InvalidArgumentError("random_resized_crop: an image without pixels", got=f"shape {array.shape}")
     region = draw_resized_crop(rng or scoped_rng(), array.shape[0], array.shape[1], area_range, aspect_ratio_range)
-    return kernels.resize_bilinear(kernels.crop(array, *region), height, width, antialias)
+    resized = kernels.resize_bilinear(kernels.crop(array, *region), height, width, antialias)
+    return resized if array.dtype == np.float32 else _in_dtype(resized, array.dtype)
+
+
+def _in_dtype(image: NDArray[np.float32], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`image` in another dtype; integers rounded to the nearest (a mean of pixels lies within their range)."""
+    return (np.rint(image) if dtype.kind in "iu" else image).astype(dtype)
 
 
 def normalize(image: ArrayLike, mean: ArrayLike, std: ArrayLike) -> NDArray[np.float32]:

@@ -71,7 +71,14 @@ def test_drawn_crop_of_a_strip_falls_back_to_its_centre():
 def test_random_resized_crop_is_a_crop_resized():
     top, left, height, width = draw_resized_crop(Rng(3), 6, 8, (0.08, 1.0), (3 / 4, 4 / 3))
     expected = image.resize(PHOTO[top : top + height, left : left + width], (5, 4))
-    np.testing.assert_array_equal(image.random_resized_crop(PHOTO, (5, 4), rng=Rng(3)), expected)
+    np.testing.assert_array_equal(image.random_resized_crop(PHOTO.astype(np.float32), (5, 4), rng=Rng(3)), expected)
+
+
+def test_random_resized_crop_keeps_uint8_and_rounds():
+    exact = image.random_resized_crop(PHOTO.astype(np.float32), (5, 4), rng=Rng(3))
+    cropped = image.random_resized_crop(PHOTO, (5, 4), rng=Rng(3))
+    assert cropped.dtype == np.uint8
+    np.testing.assert_array_equal(cropped, np.rint(exact))
 
 
 def test_normalize_takes_one_number_or_one_per_channel():
