@@ -54,7 +54,7 @@ class BufferPool:
         sizes = [math.prod(shape) * dtype.itemsize for shape in shapes]
         padded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
         memory = np.asarray(_Owner(self._memory(sum(padded)), self))
-        if sizes == padded and sizes.count(sizes[0]) == len(sizes):  # the usual case, without a loop
+        if sizes == padded and shapes.count(shapes[0]) == len(shapes):  # the usual case, without a loop
             return list(memory[: sum(sizes)].view(dtype).reshape(len(shapes), *shapes[0]))
         arrays, start = [], 0
         for shape, size, step in zip(shapes, sizes, padded, strict=True):

@@ -49,9 +49,11 @@ class RowCache:
         self._lock = threading.Lock()
 
     def missing(self, positions: Indices) -> Indices:
-        """The positions not kept, each once, in ascending order."""
+        """The positions not kept, each once, in the order given."""
         absent = positions[self._slot[positions] == _ABSENT]
-        return np.unique(absent)
+        _, first = np.unique(absent, return_index=True)
+        missing: Indices = absent[np.sort(first)]
+        return missing
 
     def has_all(self, positions: Indices) -> bool:
         return bool((self._slot[positions] != _ABSENT).all())

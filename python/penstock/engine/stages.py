@@ -418,7 +418,8 @@ class BarrierRun(RunningStage):
             good = Block(block.structure, block.columns, block.origins)
             blocks = self._measured(lambda: self._barrier.push(number, good, scope), scope)
             if block.failure is not None and self._barrier.wants is not None:
-                return [*blocks, empty_block(block.origins.take(_NONE), block.failure)], True
+                failure = self._barrier.fail(number, block.failure)
+                return (blocks, False) if failure is None else ([*blocks, empty_block(NOWHERE, failure)], True)
             return blocks, self._barrier.wants is None
 
         return run
@@ -465,6 +466,13 @@ class Opening:
     ends_when_empty: bool = False
 
 
+def _pump_all(stage: RunningStage) -> None:
+    """Pump a stage and what it draws from, sources first: an input just opened may open inputs of its own."""
+    for source in stage.wanted():
+        _pump_all(source)
+    stage.pump()
+
+
 class ChainRun(RunningStage):
     """One input after another, each built when the one before has ended. It hands blocks through and runs no task."""
 
@@ -486,7 +494,7 @@ class ChainRun(RunningStage):
             else:
                 return
             for source in self.inputs:
-                source.pump()
+                _pump_all(source)
 
     def claim(self) -> Task | None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import GraphError
-from penstock.graph.node import Node, is_index_driven
+from penstock.graph.node import Node, becomes_index_driven, is_index_driven
 from penstock.graph.nodes import (
     Chain,
     Concatenate,
@@ -34,10 +34,11 @@ def check_graph(root: Node) -> None:
             legal, law = count == 2, "a concatenation has two inputs"
         else:
             legal, law = count == 1, "this node has one input"
-        if legal and isinstance(node, Permute | Stride):
-            legal, law = is_index_driven(node.input), "only an index-driven input can be addressed by number"
+        if legal and isinstance(node, Stride):
+            legal, law = becomes_index_driven(node.input), "only an index-driven input can be addressed by number"
         if legal and isinstance(node, Permute):
-            legal, law = node.input.cardinality() >= 0, "only a finite range can be permuted"
+            legal = is_index_driven(node.input) and node.input.cardinality() >= 0
+            law = "only a finite, index-driven range can be permuted"
         if legal and isinstance(node, Chain):
             legal, law = all(isinstance(s, Map | Filter) for s in node.steps), "a segment holds maps and filters"
         if not legal:

@@ -69,6 +69,10 @@ class Node:
         """Why this node's element i cannot be computed from elements of its inputs by number; None when it can."""
         return None
 
+    def becomes_indexed(self) -> bool:
+        """Whether a rule makes this node index-driven where its inputs are, or it is so already."""
+        return self.index_obstacle() is None
+
     def parameters(self) -> dict[str, Any]:
         """What decides which elements come and in what order, as plain values: fingerprints and explain() use it."""
         return {}
@@ -82,6 +86,11 @@ def index_obstacle(node: Node) -> str | None:
             return reason
     own = node.index_obstacle()
     return None if own is None else f"{node.label} {own}"
+
+
+def becomes_index_driven(node: Node) -> bool:
+    """Whether the rules make `node` index-driven, all of them: what a graph means must not hang on which are skipped."""
+    return node.becomes_indexed() and all(becomes_index_driven(source) for source in node.inputs)
 
 
 def is_index_driven(node: Node) -> bool:

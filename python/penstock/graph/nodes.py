@@ -339,6 +339,9 @@ class Shuffle(Node):
     def index_obstacle(self) -> str | None:
         return "has not been turned into a permutation"
 
+    def becomes_indexed(self) -> bool:
+        return self.input.cardinality() >= 0
+
     def parameters(self) -> dict[str, Any]:
         return {
             "buffer_size": self.buffer_size,
@@ -396,6 +399,9 @@ class Take(Node):
     def index_obstacle(self) -> str | None:
         return "has not been turned into a stride"
 
+    def becomes_indexed(self) -> bool:
+        return True
+
     def parameters(self) -> dict[str, Any]:
         return {"count": self.count}
 
@@ -416,6 +422,9 @@ class Skip(Node):
     def index_obstacle(self) -> str | None:
         return "has not been turned into a stride"
 
+    def becomes_indexed(self) -> bool:
+        return True
+
     def parameters(self) -> dict[str, Any]:
         return {"count": self.count}
 
@@ -434,6 +443,9 @@ class Shard(Node):
 
     def index_obstacle(self) -> str | None:
         return "has not been turned into a stride"
+
+    def becomes_indexed(self) -> bool:
+        return True
 
     def parameters(self) -> dict[str, Any]:
         return {"num_shards": self.num_shards, "index": self.index}

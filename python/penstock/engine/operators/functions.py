@@ -6,7 +6,6 @@ origin and the verb's line; with `on_error="skip"` the element is dropped and to
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block, Failure, preview
-from penstock.block.collate import RowError, column_of
+from penstock.block.collate import RowError, column_of, detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
 from penstock.block.origin import Origins, RowOrigins
 from penstock.block.spec import Spec
@@ -66,9 +65,11 @@ class _Calls:
         self.function = function
         self.takes_rng = takes_rng
         self.seed = seed
+        # A function that is not known to be pure may hand out one array again and again, filled anew.
+        self.copies = isinstance(node, Map) and impurity(function) is not None
 
     def run(self, block: Block, scope: Scope) -> tuple[list[Any], list[int] | None, Failure | None]:
-        """The results, the rows they belong to (None: all, in order), and what stopped them early."""
+        """The results, the rows they belong to (None: all), and what stopped them early."""
         results: list[Any] = []
         kept: list[int] = []
         row = -1
@@ -85,11 +86,12 @@ class _Calls:
                         arguments = element if splat else (element,)
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
-                        results.append(self.function(*arguments))
+                        result = self.function(*arguments)
+                        results.append(detached(result) if self.copies else result)
                         kept.append(row)
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
                     if self.node.on_error == "raise":
-                        return results, None, Failure(self.wrap(block, row, error))
+                        return results, kept, Failure(self.wrap(block, row, error))
                     self.skip(block, row, error, scope)
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
@@ -127,20 +129,14 @@ class MapFunction:
     def __init__(self, node: Map) -> None:
         self._node = node
         self._calls = _Calls(node, node.function, node.takes_rng, node.seed)
-        # A function that is not known to be pure may hand out the same array again and again, so its arrays are copied.
-        self._copies = impurity(node.function) is not None
 
     def __call__(self, block: Block, scope: Scope) -> Block:
         results, kept, failure = self._calls.run(block, scope)
-        origins = block.origins
-        if kept is not None and failure is None:
-            origins = origins.take(np.array(kept, dtype=np.int64))
-        elif len(results) < len(block):
-            origins = origins.take(np.arange(len(results), dtype=np.int64))
+        origins = block.origins if kept is None else block.origins.take(np.array(kept, dtype=np.int64))
         if not results:
             return empty_block(origins, failure)
         node = self._node
-        return collate(node, results, origins, failure, scope=scope, declared=node.declared, copies=self._copies)
+        return collate(node, results, origins, failure, scope=scope, declared=node.declared)
 
 
 def collate(
@@ -151,7 +147,6 @@ def collate(
     *,
     scope: Scope,
     declared: Signature | None,
-    copies: bool,
 ) -> Block:
     """User values as a block: the first one's structure and dtypes hold for all.
 
@@ -166,7 +161,7 @@ def collate(
         values = values[: len(leaves)]
         while values:
             try:
-                columns.append(column_of([_detached(value) for value in values] if copies else values))
+                columns.append(column_of(values))
             except RowError as error:
                 stop = error.row, error.error if structure.is_leaf else _named(error.error, name)
                 leaves = leaves[: error.row]
@@ -227,13 +222,6 @@ def _flatten_error(structure: Structure, value: Any) -> PenstockError:
 
 def _named(error: PenstockError, name: str) -> PenstockError:
     return error.at(f'leaf "{name}"')
-
-
-def _detached(value: Any) -> Any:
-    """`value`, copied if it is an array that something else may still hold."""
-    if isinstance(value, np.ndarray) and value.ndim and (value.base is not None or sys.getrefcount(value) > 4):
-        return value.copy()
-    return value
 
 
 def _break_signature(name: str, column: Column, promised: Spec, block: Block, label: str) -> Block:

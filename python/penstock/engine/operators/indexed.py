@@ -8,13 +8,14 @@ user's array straight into their slots of the batch buffers. It gives None where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks
+from penstock.block.collate import detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
 from penstock.block.tree import LEAF, tuple_of
@@ -158,22 +159,31 @@ class IndexedObjectOperator(SourceOperator):
         failure: Failure | None = None
         try:
             for value in self._values(positions.tolist()):
-                results.append(value)  # noqa: PERF402  # one by one, to keep what came before an error
+                results.append(detached(value))
         except Exception as error:  # noqa: BLE001  # whatever the user's object raises is told with its place
             failure = Failure(self._wrap(error, origins, len(results)))
             origins = origins.take(np.arange(len(results), dtype=np.int64))
         if not results:
             return empty_block(origins, failure)
-        return collate(self.node, results, origins, failure, scope=scope, declared=None, copies=True)
+        return collate(self.node, results, origins, failure, scope=scope, declared=None)
 
-    def _values(self, positions: list[int]) -> Any:
+    def _values(self, positions: list[int]) -> Iterator[Any]:
         several = getattr(self.node.obj, "__getitems__", None)
         if several is None:
-            return (self.node.obj[position] for position in positions)
-        values = several(positions)
+            for position in positions:
+                yield self.node.obj[position]
+            return
+        try:
+            values = several(positions)
+        except Exception:
+            if len(positions) == 1:
+                raise
+            for position in positions:  # one by one: those before the one that fails must come
+                yield from several([position])
+            return
         if len(values) != len(positions):
             raise ValueError(f"__getitems__ returned {len(values)} elements for {len(positions)} indices")
-        return values
+        yield from values
 
     def _wrap(self, error: Exception, origins: Origins, row: int) -> PenstockError:
         name = type(self.node.obj).__qualname__
@@ -447,7 +457,7 @@ class CacheOperator(IndexedOperator):
         rows: RowCache = store.rows
         if len(positions) and rows.has_all(positions):
             return rows.rows(positions, self.origins(positions, scope))
-        missing = rows.missing(positions)
+        missing = rows.missing(positions)  # as asked for, so that what fails first there fails first here
         computed = self.inputs[0].rows(missing, scope.frozen())
         rows.keep(missing[: len(computed)], computed)
         return self._joined(rows, positions, missing, computed, scope)
@@ -462,8 +472,9 @@ class CacheOperator(IndexedOperator):
         parts = []
         if fresh.any():
             places = np.flatnonzero(fresh)
-            taken = computed.take(np.searchsorted(missing, wanted[places]))
-            parts.append((places, taken))
+            sorter = np.argsort(missing)
+            found = sorter[np.searchsorted(missing, wanted[places], sorter=sorter)]
+            parts.append((places, computed.take(found)))
         if not fresh.all():
             places = np.flatnonzero(~fresh)
             parts.append((places, rows.rows(wanted[places], SourceOrigins(0, "", places))))

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks
+from penstock.block.collate import detached
 from penstock.block.columns import Indices
-from penstock.block.origin import SourceOrigins
+from penstock.block.origin import NOWHERE, SourceOrigins
 from penstock.engine.cache import CacheStore, read_only
 from penstock.engine.operators.batching import stack_batches
 from penstock.engine.operators.functions import collate, empty_block
 from penstock.engine.operators.indexed import enumerate_block, zip_blocks
 from penstock.engine.scope import Scope
 from penstock.errors import SourceError
-from penstock.graph.node import Node, is_index_driven
-from penstock.graph.nodes import Batch, Cache, Enumerate, Generator, Shard, Shuffle, Skip, Take, Zip
+from penstock.graph.node import Node, becomes_index_driven
+from penstock.graph.nodes import Batch, Cache, Enumerate, Generator, Shard, Shuffle, Skip, Stride, Take, Zip
 from penstock.kernels.permute import permute_range
 from penstock.kernels.random import philox
 from penstock.units import format_bytes
@@ -61,7 +62,7 @@ class GeneratorSource:
             if self._iterator is None and limit > 0 and not self._finished:
                 self._iterator = iter(self._node.function(*self._node.args))
             while len(values) < limit and size < _BLOCK_BYTES and self._iterator is not None:
-                value = next(self._iterator)
+                value = detached(next(self._iterator))
                 values.append(value)
                 size += _rough_bytes(value)
                 if self._block_size is None and scope.services.clock.now() > deadline:
@@ -78,7 +79,7 @@ class GeneratorSource:
         self._pulled += len(values)
         if not values:
             return None if failure is None else empty_block(origins, failure)
-        return collate(self._node, values, origins, failure, scope=scope, declared=self._node.declared, copies=True)
+        return collate(self._node, values, origins, failure, scope=scope, declared=self._node.declared)
 
     def _wrap(self, error: Exception, index: int) -> SourceError:
         wrapped = SourceError(
@@ -113,6 +114,10 @@ class Barrier:
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         return [block]
+
+    def fail(self, source: int, failure: Failure) -> Failure | None:
+        """An input failed after what was pushed; what follows now from that: the failure, unless its turn comes later."""
+        return failure
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
@@ -208,7 +213,7 @@ class ShuffleBarrier(Barrier):
 
 
 class PermutationBarrier(Barrier):
-    """The permutation of an index-driven range, by collecting it: the slow twin of the permuted index."""
+    """The permutation of a range, by collecting it: the slow twin of the permuted index, when rules are skipped."""
 
     node: Shuffle
 
@@ -281,6 +286,38 @@ class ShardBarrier(Barrier):
         return [block.take(rows)] if len(rows) else []
 
 
+class StrideBarrier(Barrier):
+    """A slice by passing over what is not in it: the slow twin of strided indices, when rules are skipped."""
+
+    node: Stride
+
+    def __init__(self, node: Stride, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._seen = 0
+        self._left = node.count
+        self._kept: list[Block] = []
+        self.wants = None if node.count == 0 else 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        positions = np.arange(self._seen, self._seen + len(block), dtype=np.int64)
+        self._seen += len(block)
+        steps, rest = np.divmod(positions - self.node.start, self.node.step)
+        inside = (rest == 0) & (steps >= 0) & ((self.node.count < 0) | (steps < self.node.count))
+        rows: Indices = np.flatnonzero(inside).astype(np.int64)
+        self._left -= len(rows)
+        if len(rows):
+            self._kept.append(block.take(rows))
+        if self._left == 0:
+            self.wants = None
+        elif self.node.step < 0:
+            return []
+        kept, self._kept = self._kept, []
+        if self.node.step > 0 or not kept:
+            return kept
+        joined = concat_blocks(kept)
+        return [joined.take(np.arange(len(joined) - 1, -1, -1, dtype=np.int64))]
+
+
 class EnumerateBarrier(Barrier):
     """(position, element)."""
 
@@ -304,6 +341,11 @@ class ZipBarrier(Barrier):
     def __init__(self, node: Zip, scope: Scope) -> None:
         super().__init__(node, scope)
         self._waiting: list[deque[Block]] = [deque() for _ in node.inputs]
+        self._failed: dict[int, Failure] = {}
+
+    def fail(self, source: int, failure: Failure) -> Failure | None:
+        self._failed[source] = failure
+        return None if self.wants is None else self._failed.get(self.wants)
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         if len(block):
@@ -319,6 +361,8 @@ class ZipBarrier(Barrier):
                     queue.appendleft(head.slice(count, len(head)))
             joined.append(zip_blocks(self.node, parts))
         self.wants = next((number for number, queue in enumerate(self._waiting) if not queue), 0)
+        if self.wants in self._failed:
+            joined.append(empty_block(NOWHERE, self._failed[self.wants]))
         return joined
 
 
@@ -329,7 +373,7 @@ class StreamCacheBarrier(Barrier):
 
     def __init__(self, node: Cache, scope: Scope) -> None:
         super().__init__(node, scope)
-        self._kept: list[Block] | None = []
+        self._kept: list[Block] | None = None if node.store.full else []
         self._bytes = 0
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
@@ -371,7 +415,7 @@ class ReplaySource:
 
 
 def _shuffle(node: Shuffle, scope: Scope) -> Barrier:
-    if is_index_driven(node.input) and node.input.cardinality() >= 0:
+    if becomes_index_driven(node.input) and node.input.cardinality() >= 0:
         return PermutationBarrier(node, scope)
     return ShuffleBarrier(node, scope)
 
@@ -382,6 +426,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Take: TakeBarrier,
     Skip: SkipBarrier,
     Shard: ShardBarrier,
+    Stride: StrideBarrier,
     Enumerate: EnumerateBarrier,
     Zip: ZipBarrier,
     Cache: StreamCacheBarrier,
