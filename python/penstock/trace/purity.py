@@ -18,13 +18,15 @@ import math
 import operator
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from penstock.errors import Location
 from penstock.ops.registry import OPS
+from penstock.trace.aliases import in_place_reason
 
 _PURE_BUILTINS: frozenset[Any] = frozenset(
     getattr(builtins, name)
@@ -35,11 +37,18 @@ _PURE_BUILTINS: frozenset[Any] = frozenset(
     ).split()
 )
 _PURE_FUNCTIONS = frozenset({time.sleep})
-_PURE_MODULES = (math, operator)
+_OPERATOR_IMPURE = frozenset(
+    "setitem delitem call iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub itruediv "
+    "ixor".split()
+)
+_NUMPY_MODULES = frozenset(
+    "numpy numpy.linalg numpy.fft numpy.char numpy.strings numpy.polynomial numpy.lib.stride_tricks".split()
+)
 _NUMPY_IMPURE = frozenset(
     "random save savez savez_compressed savetxt load loadtxt fromfile genfromtxt memmap put place copyto putmask "
     "fill_diagonal put_along_axis seterr seterrcall setbufsize set_printoptions frompyfunc vectorize apply_along_axis "
-    "apply_over_axes fromfunction piecewise testing ctypeslib lib nditer".split()
+    "apply_over_axes fromfunction piecewise testing ctypeslib nditer empty empty_like info show_config show_runtime "
+    "fromregex".split()
 )
 _PILLOW_PURE = frozenset({"open", "fromarray", "frombytes", "frombuffer", "merge", "blend"})
 _CV2_IMPURE = (
@@ -96,42 +105,101 @@ def impurity(function: Callable[..., Any]) -> str | None:
 
     Cost: reads the bytecode once, about 0.1 ms; runs nothing.
     """
-    return _callable(function, frozenset())
+    return _callable(function, _Path())
 
 
-def _callable(value: Any, seen: frozenset[int]) -> str | None:
-    if id(value) in seen:
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The way to what is looked at: the callables it lies in, and whether these may hand it something captured."""
+
+    seen: frozenset[int] = frozenset()
+    handed: bool = False
+
+
+def _callable(value: Any, path: _Path) -> str | None:
+    if id(value) in path.seen:
         return None
-    seen |= {id(value)}
+    path = replace(path, seen=path.seen | {id(value)})
     try:
         if value in OPS or value in _PURE_BUILTINS or value in _PURE_FUNCTIONS:
             return None
     except TypeError:  # unhashable
         return f"calls an unknown object ({type(value).__name__})"
-    if isinstance(value, np.ufunc):
+    if isinstance(value, np.ufunc | operator.itemgetter):
         return None
-    if isinstance(value, type) and issubclass(value, np.generic | tuple):
+    if isinstance(value, type) and (issubclass(value, np.generic) or value is tuple or _is_namedtuple(value)):
         return None
     if isinstance(value, functools.partial):
-        parts = [_value(part, seen) for part in (*value.args, *value.keywords.values())]
-        return _callable(value.func, seen) or next(filter(None, parts), None)
+        bound = [*value.args, *value.keywords.values()]
+        inner = replace(path, handed=path.handed or any(map(_is_mutable, bound)))
+        return _callable(value.func, inner) or next(filter(None, (_value(part, path) for part in bound)), None)
     if isinstance(value, types.FunctionType):
-        if _is_of_numpy(value):
-            return None
-        defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
-        return next(filter(None, (_value(default, seen) for default in defaults)), None) or _code(
-            value.__code__, value, seen
-        )
-    if isinstance(value, types.BuiltinFunctionType) and (getattr(value, "__module__", "") or "").split(".")[0] in (
-        *(module.__name__ for module in _PURE_MODULES),
-        "_operator",
+        return None if _is_of_numpy(value) else _function(value, path)
+    if isinstance(value, types.BuiltinFunctionType) and (
+        (value.__module__ == "math" or (value.__module__ == "_operator" and value.__name__ not in _OPERATOR_IMPURE))
+        or _is_of_numpy(value)
     ):
         return None
-    if isinstance(value, types.BuiltinFunctionType) and _is_of_numpy(value):
+    if type(value).__name__ == "_ArrayFunctionDispatcher" and _is_of_numpy(value):
+        return None
+    if isinstance(value, types.MethodDescriptorType) and value.__objclass__ in (str, bytes):
         return None
     if isinstance(value, types.MethodType):
         return f"is a method of an object ({type(value.__self__).__name__}) whose state may change"
     return f"calls {_name(value)}, which is not known to be pure"
+
+
+def _function(function: types.FunctionType, path: _Path) -> str | None:
+    """A function of the user's: its defaults, its code, and what the two may do to what they share."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[:count]
+    defaults = dict(
+        zip(reversed(code.co_varnames[: code.co_argcount]), reversed(function.__defaults__ or ()), strict=False)
+    )
+    defaults.update(function.__kwdefaults__ or {})
+    captured = frozenset(_captured(function, code))
+    held = names if path.handed else [name for name, value in defaults.items() if _is_mutable(value)]
+    inner = replace(path, handed=path.handed or bool(captured) or bool(held))
+    reason = next(filter(None, (_value(default, path) for default in defaults.values())), None)
+    reason = reason or _code(code, function, inner)
+    if reason is None:
+        reason = in_place_reason(code, captured, held)
+        reason = reason and f"{reason} ({Location(code.co_filename, code.co_firstlineno)})"
+    return reason
+
+
+def _captured(function: types.FunctionType, code: types.CodeType) -> Iterator[str]:
+    """The globals and free variables of `code`, and of the functions in it, that hold something mutable."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            if _is_mutable(cell.cell_contents):
+                yield name
+        except ValueError:  # empty: told when it is read
+            continue
+    for name in code.co_names:
+        found = function.__globals__.get(name)
+        if isinstance(found, types.ModuleType):
+            found = [vars(found).get(inner) for inner in code.co_names]
+            found = None if not any(map(_is_mutable, found)) else found
+        if _is_mutable(found):
+            yield name
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _captured(function, constant)
+
+
+def _is_mutable(value: Any) -> bool:
+    """Whether something reachable in `value` can be changed in place."""
+    if isinstance(value, np.ndarray):
+        return value.flags.writeable
+    if isinstance(value, tuple):
+        return any(map(_is_mutable, value))
+    return isinstance(value, list | dict | set | bytearray)
+
+
+def _is_namedtuple(value: type) -> bool:
+    return value.__bases__ == (tuple,) and hasattr(value, "_fields")
 
 
 def _is_of_numpy(value: Any) -> bool:
@@ -143,29 +211,33 @@ def _is_of_numpy(value: Any) -> bool:
     )
 
 
-def _value(value: Any, seen: frozenset[int]) -> str | None:
+def _value(value: Any, path: _Path) -> str | None:
     """A captured value: data that can be read, or a pure callable."""
     if isinstance(value, _CONSTANTS):
         return None
     if isinstance(value, tuple | list | set | frozenset | dict):
+        if hasattr(value, "__missing__"):
+            return f"reads a {type(value).__name__}, which a look-up may change"
         items = list(value.values() if isinstance(value, dict) else value)
         if all(issubclass(kind, _CONSTANTS) for kind in set(map(type, items))):  # one pass in C for a large table
             return None
-        return next(filter(None, (_value(item, seen) for item in items)), None)
+        return next(filter(None, (_value(item, path) for item in items)), None)
     if isinstance(value, type) or callable(value):
-        return _callable(value, seen)
+        return _callable(value, path)
     return f"uses an object of an unknown kind ({_name(type(value))})"
 
 
-def _attribute(module: types.ModuleType, name: str, seen: frozenset[int]) -> tuple[str | None, Any]:
+def _attribute(module: types.ModuleType, name: str, path: _Path) -> tuple[str | None, Any]:
     """The reason against `module.name`, and the module it is if it is one."""
     found = getattr(module, name, None)
     root = module.__name__.split(".")[0]
     if isinstance(found, types.ModuleType):
         return (f"uses {found.__name__}", None) if found.__name__ == "numpy.random" else (None, found)
-    if root == "numpy" and name not in _NUMPY_IMPURE and ".random" not in module.__name__:
+    if module.__name__ in _NUMPY_MODULES and name not in _NUMPY_IMPURE:
         return None, None
-    if module in _PURE_MODULES:
+    if root == "numpy" and not isinstance(found, _CONSTANTS):
+        return f"uses {module.__name__}.{name}", None
+    if module is math:
         return None, None
     if module.__name__ == "PIL.Image" and (name in _PILLOW_PURE or name.isupper() or name == "Resampling"):
         return None, None
@@ -173,11 +245,11 @@ def _attribute(module: types.ModuleType, name: str, seen: frozenset[int]) -> tup
         return None, None
     if root == "cv2" and not name.startswith(_CV2_IMPURE):
         return None, None
-    reason = _value(found, seen)
+    reason = _value(found, path)
     return (reason and f"uses {module.__name__}.{name}: {reason}"), None
 
 
-def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[int]) -> str | None:
+def _code(code: types.CodeType, function: types.FunctionType, path: _Path) -> str | None:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     module: types.ModuleType | None = None
     for instruction in dis.get_instructions(code):
@@ -185,7 +257,7 @@ def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[in
         reason: str | None = None
         if name in ("LOAD_ATTR", "LOAD_METHOD"):
             if module is not None:
-                reason, module = _attribute(module, value, seen)
+                reason, module = _attribute(module, value, path)
             elif value not in _PURE_ATTRIBUTES:
                 reason = f"uses .{value}, which may change or depend on an object's state"
         elif name in ("PUSH_NULL", "CACHE", "NOP"):
@@ -193,10 +265,10 @@ def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[in
         elif module is not None:
             reason = f"passes the module {module.__name__} around"
         elif name in ("LOAD_GLOBAL", "LOAD_NAME"):
-            reason, module = _global(function, value, seen)
+            reason, module = _global(function, value, path)
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"):
             if value in cells:
-                reason, module = _cell(cells[value], value, seen)
+                reason, module = _cell(cells[value], value, path)
         elif name in ("STORE_DEREF", "DELETE_DEREF"):
             if value in cells:
                 reason = f"assigns to the enclosing function's variable {value!r}"
@@ -204,7 +276,7 @@ def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[in
             if code is function.__code__:
                 reason = "is a generator"
         elif name == "LOAD_CONST" and isinstance(value, types.CodeType):
-            reason = _code(value, function, seen)
+            reason = _code(value, function, path)
         elif name not in _PURE_OPCODES:
             reason = _effect(name, value)
         if reason is not None:
@@ -214,7 +286,7 @@ def _code(code: types.CodeType, function: types.FunctionType, seen: frozenset[in
     return None
 
 
-def _global(function: types.FunctionType, name: str, seen: frozenset[int]) -> tuple[str | None, Any]:
+def _global(function: types.FunctionType, name: str, path: _Path) -> tuple[str | None, Any]:
     missing = object()
     found = function.__globals__.get(name, missing)
     if found is missing:
@@ -223,18 +295,18 @@ def _global(function: types.FunctionType, name: str, seen: frozenset[int]) -> tu
             return f"uses the name {name!r}, which is not defined", None
     if isinstance(found, types.ModuleType):
         return None, found
-    reason = _value(found, seen)
+    reason = _value(found, path)
     return (reason and (reason if _has_place(reason) else f"uses {name!r}: {reason}")), None
 
 
-def _cell(cell: types.CellType, name: str, seen: frozenset[int]) -> tuple[str | None, Any]:
+def _cell(cell: types.CellType, name: str, path: _Path) -> tuple[str | None, Any]:
     try:
         found = cell.cell_contents
     except ValueError:
         return f"uses {name!r} before it has a value", None
     if isinstance(found, types.ModuleType):
         return None, found
-    return _value(found, seen), None
+    return _value(found, path), None
 
 
 def _effect(opcode: str, value: Any) -> str:
