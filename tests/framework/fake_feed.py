@@ -77,8 +77,12 @@ class FakeFeed:
     live: int = 0
 
     @property
+    def has_partial_batch(self) -> bool | None:
+        return self.partial_batch_size is not None
+
+    @property
     def partial_batch_size(self) -> int | None:
-        return self.samples % (self.batch_size or 1)
+        return self.samples % (self.batch_size or 1) or None
 
     def open(self, epoch: int | None = None, start: int = 0) -> FakeBatches:
         self.opened.append(epoch)

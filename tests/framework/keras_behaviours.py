@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 from keras import ops
 
+import penstock as ps
 from penstock.adapters import keras as adapter_module
 from penstock.adapters.keras import to_keras
 from penstock.block.spec import Spec
 from penstock.errors import InvalidArgumentError, UnsupportedValueError
-from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed
+from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed, as_pair
 
 BACKEND = keras.backend.backend()
 on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's own")
@@ -188,6 +189,56 @@ def test_sample_weights_are_taken() -> None:
     model.compile("sgd", Untrained(), weighted_metrics=[Weighed()])
     spec = (*PAIR_SPEC, PAIR_SPEC[1])
     assert fit(FakeFeed(make=make, element_spec=spec), model, epochs=2)["weighed"] == [231, 231]
+
+
+def test_no_batch_is_copied() -> None:
+    made: list[int] = []
+
+    def make(ids: np.ndarray, pool: Any) -> Any:
+        batch = as_pair(ids, pool)
+        made.extend(leaf.__array_interface__["data"][0] for leaf in batch)
+        return batch
+
+    adapter = to_keras(FakeFeed(make=make))
+    iterators = {
+        "tensorflow": adapter.get_tf_dataset,
+        "jax": adapter.get_jax_iterator,
+        "torch": adapter.get_torch_dataloader,
+    }
+    batches = iter(iterators[BACKEND]())
+    given = [np.asarray(leaf).__array_interface__["data"][0] for leaf in next(batches)]
+    assert given == made[:2]
+
+
+def rows(samples: int) -> ps.Dataset:
+    ids = np.arange(samples, dtype=np.float32)
+    return ps.Dataset.from_tensor_slices((np.repeat(ids[:, None], ROW, axis=1), ids))
+
+
+def test_a_dataset_is_fed_whole_shuffled_and_untorn() -> None:
+    model = build(1000)
+    data = rows(1000).shuffle().batch(8).prefetch(4).to_keras()
+    assert (data.num_batches, data.batch_size, data.has_partial_batch) == (125, 8, False)
+    history = model.fit(data, epochs=3, validation_data=rows(1000).batch(7).to_keras(), verbose=0).history
+    assert (history["once"], history["torn"]) == ([0] * 3, [0] * 3)
+    assert (history["val_once"], history["val_torn"]) == ([0] * 3, [0] * 3)
+
+
+def test_a_dataset_of_unknown_length_is_fed_whole() -> None:
+    dataset = rows(200).filter(lambda row, number: number < 100).batch(8)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Your input ran out of data")
+        history = build(100).fit(dataset.to_keras(), epochs=2, verbose=0).history
+    assert (history["once"], history["torn"]) == ([0, 0], [0, 0])
+
+
+def test_a_dataset_of_text_is_refused_or_fed() -> None:
+    dataset = ps.Dataset.from_tensor_slices(["a", "b"]).batch(2)
+    if BACKEND == "tensorflow":
+        assert next(iter(dataset.to_keras().get_tf_dataset())).numpy().tolist() == [b"a", b"b"]
+    else:
+        with pytest.raises(UnsupportedValueError, match="text"):
+            dataset.to_keras()
 
 
 def test_unaligned_and_read_only_arrays_are_taken() -> None:

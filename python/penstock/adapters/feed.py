@@ -40,8 +40,12 @@ class Feed(Protocol):
         """Rows of a full batch; None where it is unknown."""
 
     @property
+    def has_partial_batch(self) -> bool | None:
+        """Whether the last batch is smaller; None where it is unknown."""
+
+    @property
     def partial_batch_size(self) -> int | None:
-        """Rows of the last batch where it is a smaller one; 0 where it is not; None where it is unknown."""
+        """Rows of that last batch; None where there is none, or it is unknown."""
 
     def open(self, epoch: int | None = None, start: int = 0) -> Batches:
         """The batches of that epoch, from batch `start` on; None takes the next epoch of the feed's own counter."""

@@ -92,12 +92,11 @@ class Adapter:
 
     @property
     def has_partial_batch(self) -> bool | None:
-        rows = self.feed.partial_batch_size
-        return None if rows is None else rows > 0
+        return self.feed.has_partial_batch
 
     @property
     def partial_batch_size(self) -> int | None:
-        return self.feed.partial_batch_size or None
+        return self.feed.partial_batch_size
 
     def on_epoch_begin(self) -> None:
         """Nothing: Keras does not call these in pairs, so epochs are counted where they are opened."""

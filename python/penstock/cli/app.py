@@ -70,7 +70,7 @@ def demo(  # noqa: PLR0917 - typer makes each an option, none is given by positi
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:
-        app(args=list(arguments))
+        app(args=list(arguments), prog_name="penstock")
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0
     return 0

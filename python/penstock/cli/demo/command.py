@@ -12,7 +12,7 @@ from rich.console import Console
 
 from penstock.cli.demo.backend import choose_backend, load_keras, load_tensorflow, require_installed
 from penstock.cli.demo.corpus import corpus_path, is_complete, make_corpus
-from penstock.cli.demo.job import Job
+from penstock.cli.demo.job import WARM_UP_STEPS, Job
 from penstock.cli.demo.outcome import Outcome
 from penstock.cli.demo.photos import Photos, read_photos
 from penstock.cli.demo.report import progress, show
@@ -51,7 +51,7 @@ def run_demo(request: Request, console: Console) -> list[Outcome]:
         runs = _training_runs(job, backend) if request.step_s is None else _emulations(job, backend, request.step_s)
     outcomes = []
     for name, run in runs:
-        with progress(console, name, job.steps, "images", job.batch_size) as on_step:
+        with progress(console, name, job.steps, "images", per_step=job.batch_size, warm_up=WARM_UP_STEPS) as on_step:
             outcomes.append(run(on_step))
     show(console, outcomes, _title(job, backend, request.step_s))
     return outcomes

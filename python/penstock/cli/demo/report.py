@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -15,8 +16,13 @@ from penstock.cli.demo.verdict import verdict
 
 
 @contextmanager
-def progress(console: Console, name: str, total: int, unit: str, per_step: int = 1) -> Iterator[Callable[[int], None]]:
-    """A bar with a rate, in `unit` per second; yields what to call with the number of steps done, from any thread."""
+def progress(
+    console: Console, name: str, total: int, unit: str, *, per_step: int = 1, warm_up: int = 0
+) -> Iterator[Callable[[int], None]]:
+    """A bar with a rate, in `unit` per second after `warm_up` steps.
+
+    Yields what to call with the number of steps done, from any thread.
+    """
     columns = (
         TextColumn("[bold]{task.description:<17}"),
         BarColumn(),
@@ -26,11 +32,17 @@ def progress(console: Console, name: str, total: int, unit: str, per_step: int =
     )
     with Progress(*columns, console=console, refresh_per_second=4) as bar:
         task_id = bar.add_task(name, total=total, rate="")
+        warm_s = perf_counter()
 
         def on_step(done: int) -> None:
-            elapsed_s = bar.tasks[0].elapsed or 0.0
-            rate = f"{done * per_step / elapsed_s:,.0f} {unit}/s" if elapsed_s > 0 else ""
-            bar.update(task_id, completed=done, rate=rate)
+            nonlocal warm_s
+            now_s = perf_counter()
+            if done <= warm_up:
+                warm_s = now_s
+                bar.update(task_id, completed=done)
+            else:
+                per_s = (done - warm_up) * per_step / max(now_s - warm_s, 1e-9)
+                bar.update(task_id, completed=done, rate=f"{per_s:,.0f} {unit}/s")
 
         yield on_step
 
@@ -60,8 +72,8 @@ _METHOD = (
     "device had nothing left to do and the next batch was not there."
 )
 _METHOD_EMULATED = (
-    f"Each run without its first {WARM_UP_STEPS} steps. Input wait: share of a step in which the accelerator waited for a "
-    "batch. AU: nominal compute time over wall time."
+    f"Each run without its first {WARM_UP_STEPS} steps. Input wait: share of a step in which the accelerator waited "
+    "for a batch. AU: nominal compute time over wall time."
 )
 
 

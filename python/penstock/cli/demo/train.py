@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from penstock.cli.demo.backend import fetches_ahead
@@ -13,24 +14,29 @@ from penstock.cli.demo.model import build_model
 from penstock.cli.demo.outcome import Outcome
 from penstock.cli.demo.pace import measure, starvation_s
 from penstock.cli.demo.watch import GraphProfile, Watch, WatchedFeed, keras_callback
+from penstock.errors import DecodeError, PenstockError
 
 
 def train_on_generator(job: Job, backend: str, on_step: Callable[[int], None]) -> Outcome:
-    batches, watch = generator.training(job), Watch(on_step)
+    watch, failures = Watch(on_step), list[PenstockError]()
+    batches = _remembering(generator.training(job), failures)
     arguments = {"steps_per_epoch": job.steps_per_epoch, "epochs": job.epochs, "shuffle": False}
-    if backend == "tensorflow":  # Keras wraps it in a tf.data.Dataset, which its compiled step reads
-        model, share = _fit_in_graph(job, watch, batches, arguments)
-    else:
-        model, share = _fit(job, watch, watch.generator(batches), arguments), None
-    accuracy = _evaluate(model, generator.validation(job), steps=job.validation_steps)
+    with _plain_failures(generator.NAME, failures):
+        if backend == "tensorflow":  # Keras wraps it in a tf.data.Dataset, which its compiled step reads
+            model, share = _fit_in_graph(job, watch, batches, arguments)
+        else:
+            model, share = _fit(job, watch, watch.generator(batches), arguments), None
+        held_out = _remembering(generator.validation(job), failures)
+        accuracy = _evaluate(model, held_out, steps=job.validation_steps)
     return _outcome(generator.NAME, job, watch, share, accuracy)
 
 
 def train_on_tf_data(job: Job, backend: str, on_step: Callable[[int], None]) -> Outcome:
     del backend  # always TensorFlow
     watch = Watch(on_step)
-    model, share = _fit_in_graph(job, watch, tf_data.training(job), {"epochs": job.epochs, "shuffle": False})
-    accuracy = _evaluate(model, tf_data.validation(job))
+    with _plain_failures(tf_data.NAME, []):
+        model, share = _fit_in_graph(job, watch, tf_data.training(job), {"epochs": job.epochs, "shuffle": False})
+        accuracy = _evaluate(model, tf_data.validation(job))
     return _outcome(tf_data.NAME, job, watch, share, accuracy)
 
 
@@ -42,6 +48,29 @@ def train_on_penstock(job: Job, backend: str, on_step: Callable[[int], None]) ->
     model = _fit(job, watch, data, {"epochs": job.epochs})
     accuracy = _evaluate(model, engine.validation(job).to_keras())
     return _outcome(engine.NAME, job, watch, None, accuracy)
+
+
+def _remembering(batches: Iterator[Any], failures: list[PenstockError]) -> Iterator[Any]:
+    try:
+        yield from batches
+    except PenstockError as error:
+        failures.append(error)
+        raise
+
+
+@contextmanager
+def _plain_failures(name: str, failures: list[PenstockError]) -> Iterator[None]:
+    """What TensorFlow makes of a broken photograph, as the error it was: it wraps those of a generator in its own."""
+    try:
+        yield
+    except PenstockError:
+        raise
+    except Exception as error:
+        if failures:
+            raise failures[0] from None
+        if "tensorflow" not in type(error).__module__:
+            raise
+        raise DecodeError(f"{name} failed", got=str(getattr(error, "message", error)).splitlines()[0]) from error
 
 
 def _fit(job: Job, watch: Watch, data: Any, arguments: dict[str, Any]) -> Any:
