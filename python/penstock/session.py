@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block
+from penstock.block.spec import Spec
 from penstock.engine.buffers import BufferPool
 from penstock.engine.build import build
 from penstock.engine.operators.indexed import indexed_operator
@@ -297,10 +298,12 @@ def _checked_state(state: Any, graph: Node) -> int:
         raise StateMismatchError(
             "a state of another pipeline", got=f"{was} in the state", expected=f"{now} as in this pipeline"
         )
-    position = state["position"]
-    if not isinstance(position, int) or position < 0:
-        raise StateMismatchError("a state with a bad position", got=repr(position), expected="an integer >= 0")
-    return position
+    for name, lowest in (("position", 0), ("epoch", 0), ("seed", None)):
+        value = state[name]
+        if not isinstance(value, int) or isinstance(value, bool) or (lowest is not None and value < lowest):
+            expected_value = "an integer" if lowest is None else f"an integer >= {lowest}"
+            raise StateMismatchError(f"a state with a bad {name}", got=repr(value), expected=expected_value)
+    return int(state["position"])
 
 
 def _deliver(block: Block) -> Iterator[Any]:
@@ -358,8 +361,19 @@ def _probe(node: Node) -> bool:
     for step in nodes_of(prepared.user_graph):
         if isinstance(step, Map | Indexed) and step.number in seen:
             found = seen[step.number]
-            step.memo.signature = step.memo.signature or Signature(found.structure, found.specs)
+            specs = tuple(map(_any_rows, found.specs)) if _rows_vary(step) else found.specs
+            step.memo.signature = step.memo.signature or Signature(found.structure, specs)
     return node.signature() is not None
+
+
+def _rows_vary(step: Node) -> bool:
+    """Whether what a function is given differs in its number of rows: batches, of which the last may be short."""
+    inner = step.inputs[0].signature() if step.inputs else None
+    return inner is not None and any(spec.shape and spec.shape[0] is None for spec in inner.specs)
+
+
+def _any_rows(spec: Spec) -> Spec:
+    return Spec((None, *spec.shape[1:]), spec.dtype) if spec.shape else spec
 
 
 def explain(root: Node) -> str:

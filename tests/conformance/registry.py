@@ -215,7 +215,7 @@ case(
             np.array([1, 2, 3], dtype=np.float16),
             np.array([1j, 2, 3]),
             np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="M8[D]"),
-            np.array([1, 2, 3], dtype=">i4"),
+            np.array([1, 2, 3], dtype=np.uint64),
         )
     ),
 )
@@ -342,7 +342,7 @@ case("batch_nested", lambda _: numbers().map(nested).batch(4))
 case("batch_text", lambda _: Dataset.from_tensor_slices((["a", "bb", "", "d"], [b"\0", b"b", b"", b"d\0"])).batch(3))
 case("batch_twice", lambda _: numbers(24).batch(4).batch(3))
 case("batch_map_batch", lambda _: numbers(24).batch(4).map(double).batch(3))
-case("batch_serial", lambda _: numbers().map(logged(double)).batch(4).map(double))
+case("batch_serial", lambda _: numbers().map(logged(double)).batch(4).map(double), once=False)
 case("batch_stream", lambda _: stream().batch(4), streams="from_generator")
 case("batch_stream_drop", lambda _: stream().batch(4, drop_remainder=True), streams="from_generator")
 case("batch_empty_rows", lambda _: Dataset.from_tensor_slices(np.zeros((9, 0))).batch(4), once=False)

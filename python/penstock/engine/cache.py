@@ -5,6 +5,7 @@ Over its budget a cache keeps what came first and says so once. Rows given out o
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -80,13 +81,19 @@ class RowCache:
                 return
             if not self._columns:
                 self._structure = block.structure
-                self._columns = [_Kept(column, len(self._slot)) for column in block.columns]
+                self._columns = [_Kept(column, self._capacity(column)) for column in block.columns]
             rows = block if len(new) == len(block) else block.take(new)
             for kept, column in zip(self._columns, rows.columns, strict=True):
                 kept.append(self._used, column)
             self._slot[positions[new]] = np.arange(self._used, self._used + len(new))
             self._used += len(new)
             self._bytes += row_bytes * len(new)
+
+    def _capacity(self, column: Column) -> int:
+        """Rows of `column` there can be: no more memory is reserved than the budget allows."""
+        shape, dtype = column.spec.shape or (), column.spec.dtype
+        row_bytes = math.prod(d or 1 for d in shape) * (8 if dtype.kind in "SU" else dtype.itemsize)
+        return min(len(self._slot), self._budget_bytes // max(1, row_bytes))
 
     def rows(self, positions: Indices, origins: Origins) -> Block:
         """The kept rows at `positions`; all must be there."""

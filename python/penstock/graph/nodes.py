@@ -191,6 +191,7 @@ class Map(Node):
     declared: Signature | None = None
     executor: Executor = "auto"
     on_error: OnError = "raise"
+    compiles: bool = True
     takes_rng: bool = False
     seed: int | None = None
     memo: SignatureMemo = field(default_factory=SignatureMemo)
@@ -306,11 +307,11 @@ class Unbatch(Node):
 
     def cardinality(self) -> int:
         count = self.input.cardinality()
-        signature = self.input.signature()
-        shape = signature.specs[0].shape if signature is not None else None
-        rows = shape[0] if shape else None
         if count in (0, INFINITE):
             return count
+        signature = self.input.signature() if _is_promised(self.input) else None
+        shape = signature.specs[0].shape if signature is not None else None
+        rows = shape[0] if shape else None
         return count * rows if count > 0 and rows is not None else UNKNOWN
 
     def signature(self) -> Signature | None:
@@ -322,6 +323,13 @@ class Unbatch(Node):
 
     def index_obstacle(self) -> str | None:
         return "gives each element a number of rows known only when it is read"
+
+
+def _is_promised(node: Node) -> bool:
+    """Whether the shapes of its signature hold for every element, rather than being those of the first one."""
+    if isinstance(node, Map | Indexed):
+        return isinstance(node, Map) and node.declared is not None
+    return all(_is_promised(source) for source in node.inputs)
 
 
 # --- order and size --------------------------------------------------------------------------------------------------
@@ -484,6 +492,9 @@ class Cache(Node):
 
     store: Any
     verb: ClassVar[str] = "cache"
+
+    def index_obstacle(self) -> str | None:
+        return "keeps an endless input, which has no places to keep it by" if self.cardinality() == INFINITE else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -52,6 +52,10 @@ class Lowering:
         """The stage that delivers the elements of `node`."""
         return LOWER[type(node)](node, self)
 
+    def in_order(self) -> Lowering:
+        """For inputs of what means places (zip, take, skip, shard, enumerate): no option may change which come."""
+        return Lowering(self.cpus, deterministic=True)
+
     def ordered(self, node: Node) -> bool:
         """Whether the results of `node` must keep their order: its own word, else that of the options."""
         steps = node.steps if isinstance(node, Chain) else (node,)
@@ -107,10 +111,15 @@ def _barrier_over(node: Node, inputs: tuple[Stage, ...]) -> Stage:
 
 def _index_node(node: Node, lowering: Lowering) -> Stage:
     """Zips, strides, permutations: part of an indexed stage where they are index-driven, else a barrier."""
+    if not is_index_driven(node):
+        return _in_order(node, lowering)
     inputs = tuple(lowering.stage(source) for source in node.inputs)
-    if is_index_driven(node):
-        return IndexedStage(node=node, width=_joint_width(inputs), ordered=all(_keeps_order(s) for s in inputs))
-    return _barrier_over(node, inputs)
+    return IndexedStage(node=node, width=_joint_width(inputs), ordered=all(_keeps_order(s) for s in inputs))
+
+
+def _in_order(node: Node, lowering: Lowering) -> Stage:
+    inner = lowering.in_order()
+    return _barrier_over(node, tuple(inner.stage(source) for source in node.inputs))
 
 
 def _joint_width(inputs: tuple[Stage, ...]) -> Width:
@@ -164,9 +173,9 @@ LOWER: dict[type[Node], Lower] = {
     Concatenate: _chain,
     Repeat: _chain,
     Shuffle: _barrier,
-    Take: _barrier,
-    Skip: _barrier,
-    Shard: _barrier,
+    Take: _in_order,
+    Skip: _in_order,
+    Shard: _in_order,
     Prefetch: _prefetch,
     WithOptions: _pass_through,
 }

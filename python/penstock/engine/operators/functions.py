@@ -18,12 +18,15 @@ from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn,
 from penstock.block.origin import Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
+from penstock.engine.operators.compiled import Compiled
 from penstock.engine.scope import Scope, Seen, Skipped
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Chain, Filter, Map, Unbatch
 from penstock.rng import Rng, UInt64s, element_scope
+from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
+from penstock.trace.tracer import Untraced, obstacle
 
 BlockFunction = Callable[[Block, Scope], Block]
 
@@ -82,7 +85,7 @@ class _Calls:
                 try:
                     for element in elements:
                         row += 1
-                        current.row, current.op = row, 0
+                        current.row, current.op = row, int(self.takes_rng)  # op 0 is the element's own stream
                         arguments = element if splat else (element,)
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
@@ -129,8 +132,44 @@ class MapFunction:
     def __init__(self, node: Map) -> None:
         self._node = node
         self._calls = _Calls(node, node.function, node.takes_rng, node.seed)
+        self._compiled: Compiled | None = None
+        self._is_python = not node.compiles or node.takes_rng or obstacle(node.function) is not None
+        if self._is_python and is_demanded(node.function):
+            raise not_compiled(node.function, node.label, obstacle(node.function) or "draws from a stream given to it")
 
     def __call__(self, block: Block, scope: Scope) -> Block:
+        if self._is_python or not len(block):
+            return self._eager(block, scope)
+        node = self._node
+        if self._compiled is None:
+            self._compiled = Compiled(node.function, scope.services.warn, node.label)
+        key, ids = scope.key("map", node.number, node.seed), _once(block.origins.ids)
+
+        def eager(rows: Block) -> Block:
+            return self._eager(rows, scope.in_task())
+
+        if is_demanded(node.function):
+            found = self._compiled.find(block, key, ids, eager)
+            if isinstance(found, Untraced):
+                raise not_compiled(node.function, node.label, found.reason)
+        result = self._compiled.run(block, key, ids, eager)
+        if result is None:
+            return self._eager(block, scope)
+        return self._finish(*result, block, scope)
+
+    def _finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block:
+        """The result of a program as a block, under the same laws as what `collate` makes."""
+        node, specs = self._node, tuple(column.spec for column in columns)
+        if node.declared is not None:
+            fits = structure == node.declared.structure and all(
+                promised.is_compatible_with(spec) for promised, spec in zip(node.declared.specs, specs, strict=True)
+            )
+            if not fits:
+                return self._eager(block, scope)
+        scope.task_log.seen.append(Seen(node.number, node.label, structure, specs, block.describe(0)))
+        return Block(structure, columns, block.origins, block.failure)
+
+    def _eager(self, block: Block, scope: Scope) -> Block:
         results, kept, failure = self._calls.run(block, scope)
         origins = block.origins if kept is None else block.origins.take(np.array(kept, dtype=np.int64))
         if not results:
