@@ -117,6 +117,10 @@ class UserFunctionError(PenstockError, RuntimeError):
     """A function of the user's raised; `__cause__` is its own exception with its own traceback."""
 
 
+class NotCompiledError(PenstockError, TypeError):
+    """A function under `@penstock.function` cannot be compiled; says where it is and why."""
+
+
 class SourceError(PenstockError, RuntimeError):
     """A source of the user's (a generator, an object with `__getitem__`) raised; `__cause__` is its exception."""
 

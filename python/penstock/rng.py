@@ -197,3 +197,8 @@ def scoped_rng() -> Rng:
     rng = Rng(_scope.key, int(_scope.ids()[_scope.row]), _scope.op)
     _scope.op += 1
     return rng
+
+
+def ops_drawn() -> int:
+    """How many streams the current element's ops have taken so far."""
+    return _scope.op

@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from penstock.errors import InvalidArgumentError
 from penstock.kernels import image as kernels
 from penstock.ops.draw import draw_brightness, draw_flip, draw_offsets, draw_resized_crop
+from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
 Image = NDArray[Any]
 
 
+@op
 def resize(
     images: ArrayLike,
     size: Sequence[int],
@@ -50,11 +52,13 @@ def resize(
     return kernels.resize_bilinear(array, height, width, antialias)
 
 
+@op
 def flip_left_right(image: ArrayLike) -> Image:
     """Mirror the columns. Shapes: [h, w, c] or [n, h, w, c], any dtype; kept."""
     return kernels.flip_left_right(_image("flip_left_right", image))
 
 
+@op
 def random_flip_left_right(image: ArrayLike, rng: Rng | None = None) -> Image:
     """Mirror the columns of one image in two. Shapes: [h, w, c], any dtype; kept."""
     array = _one_image("random_flip_left_right", image)
@@ -62,6 +66,7 @@ def random_flip_left_right(image: ArrayLike, rng: Rng | None = None) -> Image:
     return kernels.flip_left_right(array) if flip else array
 
 
+@op
 def adjust_brightness(image: ArrayLike, delta: float) -> Image:
     """Add `delta`, in units of the full range: 0.1 is 25.5 for uint8.
 
@@ -72,6 +77,7 @@ def adjust_brightness(image: ArrayLike, delta: float) -> Image:
     return kernels.adjust_brightness(array, float(delta))
 
 
+@op
 def random_brightness(image: ArrayLike, max_delta: float, rng: Rng | None = None) -> Image:
     """`adjust_brightness` by a delta uniform in [-max_delta, max_delta)."""
     if not max_delta >= 0:
@@ -79,6 +85,7 @@ def random_brightness(image: ArrayLike, max_delta: float, rng: Rng | None = None
     return adjust_brightness(image, draw_brightness(rng or scoped_rng(), max_delta))
 
 
+@op
 def convert_image_dtype(image: ArrayLike, dtype: DTypeLike, saturate: bool = False) -> Image:
     """Convert so that the full range stays the full range: [0, 1] for floats, [0, max] for integers.
 
@@ -92,6 +99,7 @@ def convert_image_dtype(image: ArrayLike, dtype: DTypeLike, saturate: bool = Fal
     return kernels.convert_image_dtype(array, target, saturate)
 
 
+@op
 def central_crop(image: ArrayLike, central_fraction: float) -> Image:
     """Keep the middle `central_fraction` of each side. Shapes: [h, w, c] or [n, h, w, c], any dtype."""
     array = _image("central_crop", image)
@@ -103,6 +111,7 @@ def central_crop(image: ArrayLike, central_fraction: float) -> Image:
     return kernels.crop(array, top, left, height - 2 * top, width - 2 * left)
 
 
+@op
 def crop_to_bounding_box(
     image: ArrayLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Image:
@@ -122,6 +131,7 @@ def crop_to_bounding_box(
     return kernels.crop(array, offset_height, offset_width, target_height, target_width)
 
 
+@op
 def random_crop(value: ArrayLike, size: Sequence[int], rng: Rng | None = None) -> Image:
     """A piece of `size`, as a copy, each place equally likely. Shapes: value of any rank; size one number per axis."""
     array = np.asarray(value)
@@ -142,6 +152,7 @@ def random_crop(value: ArrayLike, size: Sequence[int], rng: Rng | None = None) -
     return np.array(array[region], order="C")
 
 
+@op
 def random_resized_crop(
     image: ArrayLike,
     size: Sequence[int],
@@ -174,6 +185,7 @@ def _in_dtype(image: NDArray[np.float32], dtype: np.dtype[Any]) -> NDArray[Any]:
     return (np.rint(image) if dtype.kind in "iu" else image).astype(dtype)
 
 
+@op
 def normalize(image: ArrayLike, mean: ArrayLike, std: ArrayLike) -> NDArray[np.float32]:
     """`(value / 255 - mean) / std` for uint8, `(value - mean) / std` for other dtypes; float32.
 

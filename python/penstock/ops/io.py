@@ -11,8 +11,10 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.errors import InvalidArgumentError, ReadError
 from penstock.kernels import file
 from penstock.kernels import image as kernels
+from penstock.ops.program import op
 
 
+@op
 def read_file(path: str | bytes | os.PathLike[Any], offset: int = 0, length: int | None = None) -> bytes:
     """The bytes of a local file, or `length` of them from `offset`: exactly those, or an error.
 
@@ -31,6 +33,7 @@ def read_file(path: str | bytes | os.PathLike[Any], offset: int = 0, length: int
         raise ReadError("cannot read the file", got=error.strerror or str(error), where=name) from error
 
 
+@op
 def decode_jpeg(contents: bytes, channels: int = 0) -> NDArray[np.uint8]:
     """Decode a whole JPEG.
 
@@ -43,6 +46,7 @@ def decode_jpeg(contents: bytes, channels: int = 0) -> NDArray[np.uint8]:
     return kernels.decode_jpeg(_as_bytes("decode_jpeg", contents), channels)
 
 
+@op
 def decode_png(
     contents: bytes, channels: int = 0, dtype: DTypeLike = np.uint8
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from penstock.errors import InvalidArgumentError
+from penstock.ops.program import op
 
 
+@op
 def cast(x: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     """Convert the values of an array or number, as C converts: floats are cut towards zero, integers wrap.
 

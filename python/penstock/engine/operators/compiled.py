@@ -1,0 +1,87 @@
+"""A function compiled when its first block is seen: traced, checked on the first rows both ways, then run as a program.
+
+A program holds for elements of one kind (structure, dtypes, and shapes where all rows share one); elements of another
+kind are traced again. What cannot be traced, or differs on the first rows, stays Python: slower, never different.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock.block.block import Block
+from penstock.block.columns import ArrayColumn, Column
+from penstock.block.tree import Structure
+from penstock.engine.operators.programs import run_program, same_columns
+from penstock.ops.program import Program
+from penstock.rng import UInt64s, element_scope
+from penstock.trace.tracer import Untraced, trace
+
+_CHECKED_ROWS = 2
+
+Eager = Callable[[Block], Block]
+Kind = tuple[Any, ...]
+
+
+class Compiled:
+    """The programs of one function of one iterator, by kind of element. Safe to call from several threads."""
+
+    def __init__(self, function: Callable[..., Any], warn: Callable[[str], None], label: str) -> None:
+        self._function = function
+        self._warn = warn
+        self._label = label
+        self._found: dict[Kind, Program | Untraced] = {}
+        self._lock = threading.Lock()
+
+    def run(
+        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager
+    ) -> tuple[Structure, tuple[Column, ...]] | None:
+        """Structure and leaves of the results of a non-empty block, or None: `eager` must compute them."""
+        found = self.find(block, key, ids, eager)
+        if isinstance(found, Untraced):
+            return None
+        try:
+            return found.structure, run_program(found, block, key, ids)
+        except Exception:  # noqa: BLE001  # the eager run raises it again, at its element, or gets through
+            return None
+
+    def find(self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager) -> Program | Untraced:
+        """The program for elements like those of `block`, or why there is none."""
+        kind = _kind(block)
+        found = self._found.get(kind)
+        if found is None:
+            with self._lock:
+                found = self._found.get(kind)
+                if found is None:
+                    found = self._found[kind] = self._compile(block, key, ids, eager)
+        return found
+
+    def _compile(self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager) -> Program | Untraced:
+        with element_scope(key, ids):
+            program = trace(self._function, block)
+        if isinstance(program, Untraced):
+            return program
+        rows = block.slice(0, _CHECKED_ROWS)
+        expected = eager(rows)
+        if expected.failure is not None and expected.failure is not rows.failure:
+            return Untraced("raised on the first elements")
+        try:
+            columns = run_program(program, rows, key, ids)
+        except Exception as error:  # noqa: BLE001  # a program that fails where the function does not is not used
+            return self._refuse(f"compiled, it raised {type(error).__name__}: {error}")
+        if program.structure != expected.structure or not same_columns(columns, expected.columns):
+            return self._refuse("compiled, it gave other values on the first elements")
+        return program
+
+    def _refuse(self, reason: str) -> Untraced:
+        self._warn(f"{self._label} runs as Python: {reason}. Please report it, with the function.")
+        return Untraced(reason)
+
+
+def _kind(block: Block) -> Kind:
+    leaves = tuple(
+        (type(c), c.values.dtype.str, c.values.shape[1:]) if isinstance(c, ArrayColumn) else (type(c), c.dtype.str)
+        for c in block.columns
+    )
+    return block.structure, leaves

@@ -1,0 +1,117 @@
+"""Program: a traced function as plain data, an expression graph over ops in the order they were called.
+
+A step names its op; its arguments are constants and references to inputs or to results of earlier steps. Nothing in a
+program runs by itself, and every op can be looked up by name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from penstock.block.tree import Structure
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A value of a program: its inputs come first, then the result of each step."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call.
+
+    `op`: its name; `args`, `kwargs`: constants and Refs (also inside tuples); `draw`: the number of its random stream
+    on the element, None for an op that draws nothing.
+    """
+
+    op: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+    draw: int | None = None
+
+    def references(self) -> set[int]:
+        """The values it reads."""
+        found: set[int] = set()
+        substitute((self.args, tuple(value for _, value in self.kwargs)), lambda ref: found.add(ref.index))
+        return found
+
+    def __str__(self) -> str:
+        parts = [_short(arg) for arg in self.args] + [f"{key}={_short(value)}" for key, value in self.kwargs]
+        return f"{self.op}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`inputs` leaves in; steps; the leaves of the result, Refs or constants, nested as `structure`."""
+
+    inputs: int
+    steps: tuple[Step, ...]
+    outputs: tuple[Any, ...]
+    structure: Structure
+
+    def __str__(self) -> str:
+        lines = [f"%{self.inputs + number} = {step}" for number, step in enumerate(self.steps)]
+        return "\n".join([*lines, f"return {', '.join(_short(output) for output in self.outputs)}"])
+
+
+def substitute(value: Any, replace: Callable[[Ref], Any]) -> Any:
+    """`value` with every Ref in it, inside tuples, lists, dicts and slices too, replaced."""
+    if isinstance(value, Ref):
+        return replace(value)
+    if isinstance(value, tuple | list):
+        return type(value)([substitute(part, replace) for part in value])
+    if isinstance(value, dict):
+        return {key: substitute(part, replace) for key, part in value.items()}
+    if isinstance(value, slice):
+        return slice(*(substitute(part, replace) for part in (value.start, value.stop, value.step)))
+    return value
+
+
+class Traced:
+    """Base of the values a function is traced with: an op called with one of them records instead of computing."""
+
+    __slots__ = ()
+
+    def record_op(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The value of `function(*args, **kwargs)` in the program."""
+        raise NotImplementedError
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError
+
+
+def op(function: Callable[P, R]) -> Callable[P, R]:
+    """Make `function` an op: eager on values, recorded on traced ones. Cost on values: about 0.2 us."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        traced = next((value for value in (*args, *kwargs.values()) if isinstance(value, Traced)), None)
+        if traced is None:
+            return function(*args, **kwargs)
+        result: R = traced.record_op(call, args, kwargs)
+        return result
+
+    return call
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Ref):
+        return f"%{value.index}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_short(part) for part in value) + ")"
+    if isinstance(value, np.ndarray) and value.size > 4:
+        return f"<{value.dtype.name} {value.shape}>"
+    if isinstance(value, type | np.dtype):
+        return np.dtype(value).name
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
