@@ -19,14 +19,17 @@ from penstock.errors import PenstockError, StackError, StructureError, Unsupport
 LARGE_ROW_BYTES = 2048
 
 _SCALARS = {int: np.dtype(np.int64), float: np.dtype(np.float64), bool: np.dtype(np.bool_), complex: np.dtype(complex)}
+_EXACT: dict[type, Callable[[Any], Any]] = {float: float, complex: complex, bytes: bytes, str: str.__str__}
 
 Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 
 def as_leaf(value: Any) -> Any:
     """`value` as a leaf: a Python number, bytes, str, a NumPy scalar or array. Raises: UnsupportedValueError."""
-    if isinstance(value, np.ndarray | np.generic | int | float | bool | bytes | str | complex):
+    if isinstance(value, np.ndarray | np.generic):
         leaf: Any = value
+    elif isinstance(value, int | float | complex | bytes | str):
+        return _plain(value)
     elif value is None:
         raise UnsupportedValueError(
             "a leaf is None", expected="arrays, numbers, bytes or str", remedy="leave it out, or use a sentinel value"
@@ -47,6 +50,8 @@ def as_leaf(value: Any) -> Any:
             expected="arrays, numbers, bytes, str, or tuples and dicts of them",
         )
     if isinstance(leaf, np.ndarray):
+        if leaf.dtype.kind == "O" and not leaf.ndim:  # what np.asarray makes of one text
+            return as_leaf(leaf.item())
         if leaf.dtype.kind == "O":
             kinds = {type(item) for item in leaf.ravel().tolist()}
             if not (kinds <= {bytes} or kinds <= {str}):
@@ -62,6 +67,18 @@ def as_leaf(value: Any) -> Any:
     elif isinstance(leaf, np.bytes_):
         return bytes(leaf)
     return leaf
+
+
+def _plain(value: Any) -> Any:
+    """A Python number or text as its own built-in type: a member of an enumeration is its value."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if -(2**63) <= value < 2**63:
+            return int(value)
+        raise UnsupportedValueError("an integer beyond int64", got=int(value), remedy="return a NumPy array or a float")
+    kind = next(kind for kind in _EXACT if isinstance(value, kind))
+    return value if type(value) is kind else _EXACT[kind](value)
 
 
 def leaf_spec(leaf: Any) -> Spec:
@@ -123,7 +140,7 @@ def column_of(values: Sequence[Any]) -> Column:
             try:
                 return ArrayColumn(np.array(values, dtype=_SCALARS[kind]))
             except OverflowError:
-                return ArrayColumn(np.array([_fits(row, value) for row, value in enumerate(values)]))
+                pass  # the row is found below
         if issubclass(kind, np.generic) and kind not in (np.str_, np.bytes_, np.void, np.object_):
             return ArrayColumn(np.array(values, dtype=values[0].dtype))
         if kind is bytes or kind is str:
@@ -135,14 +152,6 @@ def column_of(values: Sequence[Any]) -> Column:
         except PenstockError as error:
             raise RowError(row, error) from None
     return _column_of_leaves(leaves)
-
-
-def _fits(row: int, value: int) -> int:
-    if -(2**63) <= value < 2**63:
-        return value
-    raise RowError(
-        row, UnsupportedValueError("an integer beyond int64", got=value, remedy="return a NumPy array or a float")
-    )
 
 
 def _column_of_leaves(leaves: list[Any]) -> Column:

@@ -146,8 +146,9 @@ def concat_columns(columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     first = columns[0]
-    if isinstance(first, BytesColumn) and len({column.values.shape[1:] for column in columns}) == 1:  # type: ignore[union-attr]  # a text leaf is BytesColumn unless its rows differ in shape
-        return BytesColumn(np.concatenate([column.values for column in columns]), first.dtype)
+    texts = [column.values for column in columns if isinstance(column, BytesColumn)]
+    if len(texts) == len(columns) and len({text.shape[1:] for text in texts}) == 1:
+        return BytesColumn(np.concatenate(texts), first.spec.dtype)
     if all(isinstance(c, ArrayColumn) and c.values.shape[1:] == first.spec.shape for c in columns):
         return ArrayColumn(np.concatenate([column.values for column in columns]))
     return RowsColumn([row for column in columns for row in column.rows()], first.spec.dtype)

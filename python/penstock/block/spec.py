@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,6 +30,8 @@ class Spec:
     dtype: np.dtype[Any]
 
     def __init__(self, shape: Any, dtype: Any) -> None:
+        if shape is not None and not isinstance(shape, Iterable):
+            raise InvalidArgumentError("bad shape in a Spec", got=repr(shape), expected="a tuple, or None")
         dimensions = None if shape is None else tuple(shape)
         object.__setattr__(self, "shape", dimensions)
         object.__setattr__(self, "dtype", _as_dtype(dtype))

@@ -53,7 +53,11 @@ class Structure:
                 )
             return [value]
         if self.kind is dict:
-            if type(value) is not dict or len(value) != len(self.keys) or any(key not in value for key in self.keys):
+            if (
+                not isinstance(value, dict)
+                or len(value) != len(self.keys)
+                or any(key not in value for key in self.keys)
+            ):
                 self._differs(value)
             parts: Sequence[Any] = [value[key] for key in self.keys]
         else:

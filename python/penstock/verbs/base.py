@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from penstock.graph.node import Node
+from penstock.block.spec import as_spec
+from penstock.block.tree import Structure, structure_of
+from penstock.errors import Location, PenstockError
+from penstock.graph.node import Node, Signature
 from penstock.options import AUTOTUNE, require_integer
 
 
@@ -18,8 +21,24 @@ class Verbs:
         raise NotImplementedError
 
 
-def require_parallelism(verb: str, value: Any) -> int | None:
+def require_parallelism(verb: str, value: Any, where: Location) -> int | None:
     """`num_parallel_calls` as tf.data takes it: None (one, in order), AUTOTUNE, or a number of workers."""
     if value is None or value == AUTOTUNE:
         return None if value is None else AUTOTUNE
-    return require_integer(verb, "num_parallel_calls", value, minimum=1)
+    return require_integer(verb, "num_parallel_calls", value, minimum=1, where=where)
+
+
+def require_signature(verb: str, value: Any, where: Location) -> Signature:
+    """What the user says elements look like. Raises: InvalidArgumentError naming the verb and its line."""
+    try:
+        return Signature(*as_spec(value))
+    except PenstockError as error:
+        raise error.at(f"{verb} at {where}") from None
+
+
+def require_structure(verb: str, value: Any, where: Location) -> Structure:
+    """How `value` is nested. Raises: UnsupportedValueError naming the verb and its line."""
+    try:
+        return structure_of(value)
+    except PenstockError as error:
+        raise error.at(f"{verb} at {where}") from None

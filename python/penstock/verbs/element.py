@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
-from penstock.block.spec import as_spec
 from penstock.errors import InvalidArgumentError, Location, user_location
-from penstock.graph.node import Signature
 from penstock.graph.nodes import Enumerate, Filter, Map
 from penstock.options import AUTOTUNE, require_integer
-from penstock.verbs.base import Verbs, require_parallelism
+from penstock.verbs.base import Verbs, require_parallelism, require_signature
 
 
 class ElementVerbs(Verbs):
@@ -25,10 +23,12 @@ class ElementVerbs(Verbs):
         output_signature: Any = None,
         executor: Literal["auto", "threads"] = "auto",
         on_error: Literal["raise", "skip"] = "raise",
+        compile: bool = True,
     ) -> Self:
         """`map_func` of each element. A tuple element arrives as separate arguments, a dict as one.
 
-        Any Python function. Known to be pure, it runs on as many workers as there are cores; otherwise on one, in
+        Any Python function. One made of Penstock's and NumPy's operations is compiled when its first block is seen, and
+        runs on whole blocks (`compile=False` opts out; `@penstock.function` demands it). Known to be pure, it runs on as many workers as there are cores; otherwise on one, in
         order, as tf.data would run it (`explain()` says which and why). An integer `num_parallel_calls`, or
         `executor="threads"`, is your word that it may run in parallel. Arrays it is given may be read-only.
 
@@ -40,7 +40,7 @@ class ElementVerbs(Verbs):
         """
         return self._map(
             "map", map_func, num_parallel_calls=num_parallel_calls, deterministic=deterministic,
-            output_signature=output_signature, executor=executor, on_error=on_error,
+            output_signature=output_signature, executor=executor, on_error=on_error, compile=compile,
         )  # fmt: skip
 
     def random_map(
@@ -73,6 +73,7 @@ class ElementVerbs(Verbs):
         output_signature: Any,
         executor: Literal["auto", "threads"],
         on_error: Literal["raise", "skip"],
+        compile: bool = True,
         takes_rng: bool = False,
         seed: int | None = None,
     ) -> Self:
@@ -80,19 +81,17 @@ class ElementVerbs(Verbs):
         _require_callable(verb, "map_func", function, where)
         _require_choice(verb, "executor", executor, ("auto", "threads"), where)
         _require_choice(verb, "on_error", on_error, ("raise", "skip"), where)
-        declared = None
-        if output_signature is not None:
-            structure, specs = as_spec(output_signature)
-            declared = Signature(structure, specs)
+        declared = None if output_signature is None else require_signature(verb, output_signature, where)
         node = Map(
             inputs=(self._node,),
             location=where,
             function=function,
-            num_parallel_calls=require_parallelism(verb, num_parallel_calls),
+            num_parallel_calls=require_parallelism(verb, num_parallel_calls, where),
             deterministic=deterministic,
             declared=declared,
             executor=executor,
             on_error=on_error,
+            compiles=bool(compile),
             takes_rng=takes_rng,
             seed=require_integer(verb, "seed", seed, optional=True, where=where),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import glob
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from penstock.block.block import preview
 from penstock.block.collate import as_leaf, leaf_spec, source_column
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, column_of_array, object_array
-from penstock.block.spec import STR, as_spec
+from penstock.block.spec import STR, Spec
 from penstock.block.tree import Structure, structure_of, tuple_of
 from penstock.errors import (
     InvalidArgumentError,
@@ -23,10 +23,9 @@ from penstock.errors import (
     UnsupportedValueError,
     user_location,
 )
-from penstock.graph.node import Signature
 from penstock.graph.nodes import Generator, Indexed, Range, SignatureMemo, Slices, Zip
 from penstock.options import require_integer
-from penstock.verbs.base import Verbs
+from penstock.verbs.base import Verbs, require_signature, require_structure
 
 
 class SourceVerbs(Verbs):
@@ -40,7 +39,7 @@ class SourceVerbs(Verbs):
         Raises: StructureError: leaves of different length. UnsupportedValueError: a leaf that has no rows.
         """
         where = user_location()
-        structure = structure_of(tensors)
+        structure = require_structure("from_tensor_slices", tensors, where)
         names = structure.names()
         columns: list[Column] = []
         for name, leaf in zip(names, structure.flatten(tensors), strict=True):
@@ -60,7 +59,7 @@ class SourceVerbs(Verbs):
     def from_tensors(cls, tensors: Any) -> Self:
         """One element: `tensors` itself."""
         where = user_location()
-        structure = structure_of(tensors)
+        structure = require_structure("from_tensors", tensors, where)
         columns: list[Column] = []
         for name, value in zip(structure.names(), structure.flatten(tensors), strict=True):
             try:
@@ -93,13 +92,14 @@ class SourceVerbs(Verbs):
                 expected="a callable that returns a fresh iterator, so that each epoch can begin anew", where=where,
                 remedy="pass the function, not its result" if hasattr(generator, "__next__") else None,
             )  # fmt: skip
-        structure, specs = as_spec(output_signature)
+        if not isinstance(args, Iterable | None):
+            raise InvalidArgumentError("from_generator: args", got=repr(args), expected="a sequence", where=where)
         return cls._of(
             Generator(
                 location=where,
                 function=generator,
                 args=tuple(args or ()),
-                declared=Signature(structure, specs),
+                declared=require_signature("from_generator", output_signature, where),
             )
         )
 
@@ -134,6 +134,8 @@ class SourceVerbs(Verbs):
         Raises: NoFilesError: no such folder, no class folder, or no file.
         """
         where = user_location()
+        if not isinstance(directory, str | os.PathLike):
+            raise InvalidArgumentError("from_folder: directory", got=repr(directory), expected="a path", where=where)
         root = os.fspath(directory)
         if not os.path.isdir(root):
             raise NoFilesError(
@@ -170,7 +172,10 @@ class SourceVerbs(Verbs):
         Raises: NoFilesError: nothing matches.
         """
         where = user_location()
-        patterns = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else list(file_pattern)
+        patterns: Any = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else file_pattern
+        if not isinstance(patterns, Iterable) or not all(isinstance(p, str | os.PathLike) for p in patterns):
+            got, expected = repr(file_pattern), "a glob pattern, or a list of them"
+            raise InvalidArgumentError("list_files: file_pattern", got=got, expected=expected, where=where)
         paths: builtins.set[str] = set()
         for pattern in patterns:
             paths.update(glob.glob(os.fspath(pattern), recursive=True))
@@ -196,7 +201,11 @@ class SourceVerbs(Verbs):
         if len(numbers) == 3 and numbers[2] == 0:
             raise InvalidArgumentError("range: step", got=0, expected="another integer", where=where)
         span = builtins.range(*numbers)
-        node = Range(location=where, start=span.start, stop=span.stop, step=span.step, dtype=np.dtype(output_type))
+        try:
+            dtype = Spec((), output_type).dtype
+        except PenstockError as error:
+            raise error.at(f"range at {where}") from None
+        node = Range(location=where, start=span.start, stop=span.stop, step=span.step, dtype=dtype)
         return cls._of(node)
 
     @classmethod
