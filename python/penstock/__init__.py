@@ -18,6 +18,7 @@ from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.ops.math import cast
 from penstock.options import AUTOTUNE, Options
 from penstock.rng import Rng
+from penstock.trace.demand import function
 
 TensorSpec = Spec
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ __all__ = [
     "TensorSpec",
     "cast",
     "errors",
+    "function",
     "image",
     "io",
 ]

@@ -21,7 +21,7 @@ from penstock.engine.buffers import BufferPool
 from penstock.engine.build import build
 from penstock.engine.operators.indexed import indexed_operator
 from penstock.engine.run import Run, RunLimits
-from penstock.engine.scope import Scope, Services, Skipped
+from penstock.engine.scope import Scope, Seen, Services, Skipped
 from penstock.errors import (
     NotResumableError,
     PenstockWarning,
@@ -30,7 +30,7 @@ from penstock.errors import (
 )
 from penstock.graph.fingerprint import order_description, order_fingerprint
 from penstock.graph.node import Node, Signature
-from penstock.graph.nodes import Indexed, Map
+from penstock.graph.nodes import Filter, Indexed, Map
 from penstock.graph.render import render_graph
 from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
@@ -39,8 +39,10 @@ from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
+from penstock.rng import element_scope
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.snapshot import IteratorStats, StageStats
+from penstock.trace.tracer import Untraced, obstacle, trace
 from penstock.units import format_bytes, parse_bytes
 
 STATE_VERSION = 1
@@ -348,6 +350,19 @@ def resolve_signature(root: Node) -> Signature | None:
 
 def _probe(node: Node) -> bool:
     """Compute the first element of `node` and note what each function gave; False when there is none."""
+    block, seen = _first_block(node)
+    if block is not None and block.failure is not None:
+        raise block.failure.error
+    for step in nodes_of(node):
+        if isinstance(step, Map | Indexed) and id(step.memo) in seen:
+            found = seen[id(step.memo)]
+            specs = tuple(map(_any_rows, found.specs)) if _rows_vary(step) else found.specs
+            step.memo.signature = step.memo.signature or Signature(found.structure, specs)
+    return node.signature() is not None
+
+
+def _first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
+    """The first element of `node`, computed in this thread, and what each function below it gave, by memo."""
     prepared = prepare(node, Options(executor="inline", block_size=1))
     scope = Scope(_services(prepared, resolve_seed(prepared.options), BufferPool()), 0)
     run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.ram_budget_bytes))
@@ -356,14 +371,8 @@ def _probe(node: Node) -> bool:
         seen = run.scheduler.seen
     finally:
         run.close()
-    if block is not None and block.failure is not None:
-        raise block.failure.error
-    for step in nodes_of(prepared.user_graph):
-        if isinstance(step, Map | Indexed) and step.number in seen:
-            found = seen[step.number]
-            specs = tuple(map(_any_rows, found.specs)) if _rows_vary(step) else found.specs
-            step.memo.signature = step.memo.signature or Signature(found.structure, specs)
-    return node.signature() is not None
+    functions = [step for step in nodes_of(prepared.user_graph) if isinstance(step, Map | Indexed)]
+    return block, {id(step.memo): seen[step.number] for step in functions if step.number in seen}
 
 
 def _rows_vary(step: Node) -> bool:
@@ -382,6 +391,8 @@ def explain(root: Node) -> str:
     lines = ["graph:", _indent(render_graph(prepared.user_graph))]
     for step in prepared.steps:
         lines += [f"after {step.rule}:", _indent(render_graph(step.after))]
+    lines.append("functions:")
+    lines += [f"  {node.label}: {_compilation(node)}" for node in nodes_of(root) if isinstance(node, Map | Filter)]
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
@@ -392,6 +403,27 @@ def explain(root: Node) -> str:
         f"blocks ({budget.memory_reason})"
     )
     return "\n".join(lines)
+
+
+def _compilation(node: Map | Filter) -> str:
+    """Whether a function compiles, and into what: found by computing the first element that reaches it."""
+    function = node.function if isinstance(node, Map) else node.predicate
+    reason = obstacle(function)
+    if isinstance(node, Map) and (node.takes_rng or not node.compiles):
+        reason = "draws from a stream given to it" if node.takes_rng else "is under compile=False"
+    if reason is not None:
+        return f"Python, because it {reason}"
+    try:
+        block, _ = _first_block(node.input)
+    except Exception as error:  # noqa: BLE001  # explaining must not fail where running would
+        return f"not known: the element before it could not be computed ({type(error).__name__})"
+    if block is None or not len(block):
+        return "not known: there is no element to compile it for"
+    with element_scope(0, block.origins.ids):
+        found = trace(function, block)
+    if isinstance(found, Untraced):
+        return f"Python, because it {found.reason}"
+    return "compiled into " + "; ".join(str(found).splitlines())
 
 
 def _stage_lines(stage: Stage) -> list[str]:

@@ -12,6 +12,8 @@ from penstock.options import AUTOTUNE
 from penstock.plan.stage import Width
 from penstock.trace.purity import impurity
 
+_PURE = "threads: its functions are pure"
+
 
 def width_of(node: Node, cpus: int) -> Width:
     """The width of one node alone; a node without user code takes the whole CPU budget."""
@@ -24,7 +26,7 @@ def width_of(node: Node, cpus: int) -> Width:
         return _map_width(node, cpus)
     if isinstance(node, Filter):
         reason = impurity(node.predicate)
-        return Width(cpus, "Python in threads: pure") if reason is None else _serial(reason)
+        return Width(cpus, _PURE) if reason is None else _serial(reason)
     return Width(cpus, "native")
 
 
@@ -37,7 +39,7 @@ def _map_width(node: Map, cpus: int) -> Width:
     if node.executor == "threads":
         return Width(cpus, 'Python in threads: executor="threads"')
     reason = impurity(node.function)
-    return Width(cpus, "Python in threads: pure") if reason is None else _serial(reason)
+    return Width(cpus, _PURE) if reason is None else _serial(reason)
 
 
 def _serial(reason: str) -> Width:

@@ -23,14 +23,15 @@ class ElementVerbs(Verbs):
         output_signature: Any = None,
         executor: Literal["auto", "threads"] = "auto",
         on_error: Literal["raise", "skip"] = "raise",
-        compile: bool = True,
+        compile: bool = True,  # noqa: A002  # the word of tf.data, JAX and PyTorch for it
     ) -> Self:
         """`map_func` of each element. A tuple element arrives as separate arguments, a dict as one.
 
         Any Python function. One made of Penstock's and NumPy's operations is compiled when its first block is seen, and
-        runs on whole blocks (`compile=False` opts out; `@penstock.function` demands it). Known to be pure, it runs on as many workers as there are cores; otherwise on one, in
-        order, as tf.data would run it (`explain()` says which and why). An integer `num_parallel_calls`, or
-        `executor="threads"`, is your word that it may run in parallel. Arrays it is given may be read-only.
+        runs on whole blocks (`compile=False` opts out; `@penstock.function` demands it). Known to be pure, it runs on
+        as many workers as there are cores; otherwise on one, in order, as tf.data would run it (`explain()` says which
+        and why). An integer `num_parallel_calls`, or `executor="threads"`, is your word that it may run in parallel.
+        Arrays it is given may be read-only.
 
         deterministic: False lets results arrive as they complete. output_signature: what it returns, else found by
         running the first element when asked for. on_error: "skip" drops elements for which it raises; they are
@@ -73,7 +74,7 @@ class ElementVerbs(Verbs):
         output_signature: Any,
         executor: Literal["auto", "threads"],
         on_error: Literal["raise", "skip"],
-        compile: bool = True,
+        compile: bool = True,  # noqa: A002  # likewise
         takes_rng: bool = False,
         seed: int | None = None,
     ) -> Self:

@@ -15,7 +15,7 @@ import numpy as np
 from penstock.block.block import Block, Failure, preview
 from penstock.block.collate import RowError, column_of, detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
-from penstock.block.origin import Origins, RowOrigins
+from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
 from penstock.engine.operators.compiled import Compiled
@@ -283,8 +283,27 @@ class FilterFunction:
     def __init__(self, node: Filter) -> None:
         self._node = node
         self._calls = _Calls(node, node.predicate, False, None)
+        self._compiled: Compiled | None = None
+        self._is_python = obstacle(node.predicate) is not None
 
     def __call__(self, block: Block, scope: Scope) -> Block:
+        if not self._is_python and len(block):
+            if self._compiled is None:
+                self._compiled = Compiled(self._node.predicate, scope.services.warn, self._node.label)
+            key, ids = scope.key("map", self._node.number, None), _once(block.origins.ids)
+            result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()))
+            if result is not None and _is_mask(result[1]):
+                return _masked(block, result[1][0])
+        return self._eager(block, scope)
+
+    def _values(self, block: Block, scope: Scope) -> Block:
+        """What the predicate returns, as elements: what a program of it is checked against."""
+        results, kept, failure = self._calls.run(block, scope)
+        if kept is not None or not results:
+            return empty_block(NOWHERE, failure or Failure(StructureError("the predicate raised")))
+        return Block(LEAF, (column_of(results),), block.origins, failure)
+
+    def _eager(self, block: Block, scope: Scope) -> Block:
         results, rows, failure = self._calls.run(block, scope)
         places = range(len(results)) if rows is None else rows
         kept: list[int] = []
@@ -302,6 +321,24 @@ class FilterFunction:
             return block
         chosen = block.take(np.array(kept, dtype=np.int64)) if kept else empty_block(block.origins.take(_NONE))
         return Block(chosen.structure, chosen.columns, chosen.origins, failure)
+
+
+def _is_mask(columns: tuple[Column, ...]) -> bool:
+    return (
+        len(columns) == 1
+        and isinstance(columns[0], ArrayColumn)
+        and columns[0].values.dtype == bool
+        and (columns[0].values.ndim == 1)
+    )
+
+
+def _masked(block: Block, mask: Column) -> Block:
+    assert isinstance(mask, ArrayColumn)
+    if mask.values.all():
+        return block
+    kept = np.flatnonzero(mask.values)
+    chosen = block.take(kept) if len(kept) else empty_block(block.origins.take(kept))
+    return Block(chosen.structure, chosen.columns, chosen.origins, block.failure)
 
 
 _NONE = np.empty(0, dtype=np.int64)

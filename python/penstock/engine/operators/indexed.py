@@ -22,7 +22,7 @@ from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
 from penstock.engine.operators.batching import batch_counts, stack_batches
 from penstock.engine.operators.functions import BlockFunction, block_function, collate, empty_block
-from penstock.engine.scope import Scope
+from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
@@ -329,6 +329,12 @@ class ConcatenateOperator(IndexedOperator):
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         parts = [(places, source.rows(within, scope)) for source, places, within in self._split(positions)]
+        full = sorted((part for part in parts if len(part[1])), key=lambda part: int(part[0][0]))
+        if full:
+            seen = [Seen.of(self.node, block) for _, block in full]
+            scope.task_log.seen.append(seen[0])
+            odd = {id(b): Failure(disagreement(seen[0], s)) for (_, b), s in zip(full, seen, strict=True) if not agree(seen[0], s)}
+            parts = [(places, empty_block(NOWHERE, odd[id(b)]) if id(b) in odd else b) for places, b in parts]
         return interleave_blocks(parts, positions)
 
 

@@ -21,7 +21,7 @@ from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, METHODS, Kind
 
 _OPS_BY_NAME = {f"{op.__module__.rpartition('.')[2]}.{op.__name__}": op for op in OPS}
 
-Values = list[Any]  # one a Ref: a Column
+Values = list[Any]  # one for each Ref: a Column
 
 
 def compute_of(step: Step) -> Callable[..., Any]:
