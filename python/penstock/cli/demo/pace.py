@@ -15,7 +15,7 @@ from penstock.cli.demo.job import WARM_UP_STEPS
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a run was measured at, its first `WARM_UP_STEPS` steps left out.
+    """What a run was measured at: rates after warm-up and before the last steps, which say how long it waited.
 
     Units: images per second; seconds per step, wall clock; shares of 1, `wait_share` None where it was not measured.
     """
@@ -48,9 +48,10 @@ def starvation_s(fetches: Sequence[Fetch], done_s: Sequence[float], ahead: int =
     return waits
 
 
-def measure(done_s: Sequence[float], waited_s: Sequence[float] | None, batch_size: int) -> Pace:
+def measure(done_s: Sequence[float], waited_s: Sequence[float] | None, batch_size: int, wait_steps: int) -> Pace:
     """The pace of a run that finished step i at `done_s[i]` having waited `waited_s[i]` for its batch."""
-    steps = len(done_s) - WARM_UP_STEPS
-    elapsed_s = done_s[-1] - done_s[WARM_UP_STEPS - 1]
-    share = None if waited_s is None else min(1.0, sum(waited_s[WARM_UP_STEPS:]) / elapsed_s)
+    last = len(done_s) - wait_steps
+    steps = last - WARM_UP_STEPS
+    elapsed_s = done_s[last - 1] - done_s[WARM_UP_STEPS - 1]
+    share = None if waited_s is None else min(1.0, sum(waited_s[last:]) / (done_s[-1] - done_s[last - 1]))
     return Pace(steps * batch_size / elapsed_s, elapsed_s / steps, share)

@@ -81,7 +81,7 @@ def _fit(job: Job, watch: Watch, data: Any, arguments: dict[str, Any]) -> Any:
 
 def _fit_in_graph(job: Job, watch: Watch, data: Any, arguments: dict[str, Any]) -> tuple[Any, float | None]:
     model = build_model(job)
-    with GraphProfile() as profile:
+    with GraphProfile(job.steps - job.wait_steps) as profile:
         model.fit(data, callbacks=[keras_callback(watch, profile)], verbose=0, **arguments)
     return model, profile.wait_share
 
@@ -94,6 +94,6 @@ def _evaluate(model: Any, data: Any, **arguments: Any) -> float:
 def _outcome(name: str, job: Job, watch: Watch, wait_share: float | None, accuracy: float) -> Outcome:
     done_s = watch.done_s
     waited_s = starvation_s(watch.fetches, done_s, fetches_ahead()) if watch.fetches else None
-    pace = measure(done_s, waited_s, job.batch_size)
+    pace = measure(done_s, waited_s, job.batch_size, job.wait_steps)
     share = pace.wait_share if wait_share is None else wait_share
     return Outcome(name, pace.images_per_s, pace.step_s, share, accuracy=accuracy)

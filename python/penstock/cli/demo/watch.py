@@ -9,10 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from penstock.adapters.feed import Batches, Feed
-from penstock.cli.demo.job import WARM_UP_STEPS
 from penstock.cli.demo.pace import Fetch
-
-PROFILED_STEPS = 300  # a trace of more is large, and says no more
 
 
 class Watch:
@@ -103,11 +100,12 @@ def keras_callback(watch: Watch, profile: GraphProfile | None = None) -> Any:
 class GraphProfile:
     """How long TensorFlow's own graph waited for a dataset, which Python does not see: from TensorFlow's profiler.
 
-    Covers the steps after warm-up, at most `PROFILED_STEPS` of them. A context manager, so that no profile goes on.
+    Begins after step `first` and ends with the `with` block, so that no profile goes on.
     """
 
-    def __init__(self, now: Callable[[], float] = perf_counter) -> None:
+    def __init__(self, first: int, now: Callable[[], float] = perf_counter) -> None:
         self.wait_share: float | None = None
+        self._first = first
         self._now = now
         self._steps = 0
         self._started_s: float | None = None
@@ -119,10 +117,8 @@ class GraphProfile:
 
     def step_done(self) -> None:
         self._steps += 1
-        if self._steps == WARM_UP_STEPS:
+        if self._steps == self._first:
             self._start()
-        elif self._steps == WARM_UP_STEPS + PROFILED_STEPS:
-            self._stop()
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         self._stop()

@@ -32,17 +32,17 @@ def test_a_batch_fetched_ahead_is_judged_by_the_step_it_could_hold_up() -> None:
     assert starvation_s(fetches, done, ahead=1) == [1, 1, 1]
 
 
-def test_warm_up_is_left_out() -> None:
-    done = [100.0, 101.0, 102.0, *(102.0 + 2 * i for i in range(1, 11))]
-    waited = [99.0] * WARM_UP_STEPS + [0.5] * 10
-    assert measure(done, waited, batch_size=8) == Pace(images_per_s=4.0, step_s=2.0, wait_share=0.25)
+def test_rates_are_of_the_steps_between_warm_up_and_those_that_say_how_long_it_waited() -> None:
+    done = [100.0, 101.0, 102.0, *(102.0 + 2 * i for i in range(1, 11)), *(122.0 + 4 * i for i in range(1, 6))]
+    waited = [99.0] * (WARM_UP_STEPS + 10) + [1.0] * 5
+    assert measure(done, waited, batch_size=8, wait_steps=5) == Pace(images_per_s=4.0, step_s=2.0, wait_share=0.25)
 
 
 def test_what_was_not_measured_stays_unknown() -> None:
-    assert measure([float(i) for i in range(8)], None, 1).wait_share is None
+    assert measure([float(i) for i in range(8)], None, 1, 2).wait_share is None
 
 
 @pytest.mark.parametrize("waited", [0.0, 5.0])
 def test_a_share_is_at_most_all(waited: float) -> None:
-    share = measure([float(i) for i in range(8)], [waited] * 8, 1).wait_share
+    share = measure([float(i) for i in range(8)], [waited] * 8, 1, 2).wait_share
     assert share == min(1.0, waited)
