@@ -136,13 +136,13 @@ class Rng:
 
     def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
         """A random order of `range(x)`, or of the rows of an array."""
-        rows = np.arange(x) if isinstance(x, int) else np.asarray(x)
+        rows = np.arange(x) if isinstance(x, int | np.integer) else np.asarray(x)
         shuffled: NDArray[Any] = rows[np.argsort(self._uint64(len(rows)), kind="stable")]
         return shuffled
 
     def choice(self, a: int | NDArray[Any], size: int | None = None, replace: bool = True) -> Any:
         """One or `size` of `range(a)`, or of the rows of an array, with or without replacement."""
-        rows = np.arange(a) if isinstance(a, int) else np.asarray(a)
+        rows = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
         if replace:
             return rows[self.integers(len(rows), size=size)]
         if _count(size) > len(rows):
