@@ -11,11 +11,9 @@ from collections.abc import Iterator
 
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
-from penstock.block.spec import render_spec
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.scope import Seen, Skipped
+from penstock.engine.scope import Seen, Skipped, agree, disagreement
 from penstock.engine.stages import Outcome, RunningStage, Task
-from penstock.errors import StructureError
 from penstock.telemetry.tally import StepTotals
 
 
@@ -71,8 +69,8 @@ class Scheduler:
         """When an outcome's turn has come: its specs must be those seen before; then what it told is merged."""
         for seen in outcome.log.seen:
             first = self.seen.setdefault(seen.number, seen)
-            if first is not seen and not _agree(first, seen):
-                outcome.blocks = [empty_block(NOWHERE, Failure(_disagreement(first, seen)))]
+            if first is not seen and not agree(first, seen):
+                outcome.blocks = [empty_block(NOWHERE, Failure(disagreement(first, seen)))]
                 break
         self.skipped.extend(outcome.log.skipped)
         for key, totals in outcome.log.tally.steps.items():
@@ -98,21 +96,3 @@ class Scheduler:
         if not self._closed:
             self._closed = True
             self.root.close()
-
-
-def _agree(first: Seen, later: Seen) -> bool:
-    if first.structure is not later.structure and first.structure != later.structure:
-        return False
-    return all(
-        a.dtype == b.dtype and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
-        for a, b in zip(first.specs, later.specs, strict=True)
-    )
-
-
-def _disagreement(first: Seen, later: Seen) -> StructureError:
-    return StructureError(
-        "another structure, dtype or rank",
-        got=render_spec(later.structure.unflatten(later.specs)),
-        expected=f"{render_spec(first.structure.unflatten(first.specs))}, as at {first.origin}",
-        where=f"{later.label}, {later.origin}",
-    )

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from penstock.block.spec import Spec
+from penstock.block.block import Block
+from penstock.block.spec import Spec, render_spec
 from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
+from penstock.errors import StructureError
+from penstock.graph.node import Node
 from penstock.rng import derive_key
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.tally import Tally
@@ -44,6 +47,31 @@ class Seen:
     structure: Structure
     specs: tuple[Spec, ...]
     origin: str
+
+    @classmethod
+    def of(cls, node: Node, block: Block) -> Seen:
+        """What `node` put out in `block`, which is not empty."""
+        return cls(node.number, node.label, block.structure, block.specs, block.describe(0))
+
+
+def agree(first: Seen, later: Seen) -> bool:
+    """Whether elements of these two can stand in one dataset: one structure, and dtype and rank of every leaf."""
+    if first.structure is not later.structure and first.structure != later.structure:
+        return False
+    return all(
+        a.dtype == b.dtype and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
+        for a, b in zip(first.specs, later.specs, strict=True)
+    )
+
+
+def disagreement(first: Seen, later: Seen) -> StructureError:
+    """The error for two that do not."""
+    return StructureError(
+        "another structure, dtype or rank",
+        got=render_spec(later.structure.unflatten(later.specs)),
+        expected=f"{render_spec(first.structure.unflatten(first.specs))}, as at {first.origin}",
+        where=f"{later.label}, {later.origin}",
+    )
 
 
 @dataclass(slots=True)

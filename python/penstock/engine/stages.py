@@ -372,7 +372,7 @@ class SourceRun(RunningStage):
             node = self.stage.node
             empty = empty_block(NOWHERE)
             block = scope.task_log.tally.measure(
-                node.key, node.label, lambda: produced if (produced := self._source.produce(scope)) else empty
+                node.key, node.label, lambda: empty if (produced := self._source.produce(scope)) is None else produced
             )
             return ([block], False) if len(block) or block.failure else ([], True)
 

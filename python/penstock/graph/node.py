@@ -89,7 +89,7 @@ def index_obstacle(node: Node) -> str | None:
 
 
 def becomes_index_driven(node: Node) -> bool:
-    """Whether the rules make `node` index-driven, all of them: what a graph means must not hang on which are skipped."""
+    """Whether all rules together make `node` index-driven: what a graph means must not hang on which are skipped."""
     return node.becomes_indexed() and all(becomes_index_driven(source) for source in node.inputs)
 
 

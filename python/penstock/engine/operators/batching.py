@@ -10,7 +10,7 @@ import numpy as np
 from penstock.block.block import Block, Failure
 from penstock.block.collate import fill, stack_error
 from penstock.block.columns import Array, BytesColumn, Column, Indices, RowsColumn
-from penstock.block.origin import BatchOrigins, Origins, concat_origins
+from penstock.block.origin import NOWHERE, BatchOrigins, Origins, concat_origins
 from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.functions import empty_block
@@ -106,19 +106,27 @@ class Assembly:
         self._structure = Structure()
         self._columns: tuple[Column, ...] = ()
         self._parts: dict[int, Origins] = {}
+        self._odd: dict[int, Block] = {}
 
     def write(self, start: int, block: Block) -> Failure | None:
-        """Write the rows of `block` from row `start` on; what keeps the batch from being whole, if anything does."""
-        if len(block):
-            with self._lock:
-                if not self._outs:
-                    self._allocate(block)
-                self._parts[start] = block.origins
+        """Write the rows of `block` from row `start` on; the failure that followed them, if one did.
+
+        Parts come in any order, so rows of another shape than the first part to come are kept aside, and judged when
+        all are here. Rows of another structure or dtype are left out: their step has told of them by then.
+        """
+        if not len(block):
+            return block.failure
+        with self._lock:
+            if not self._outs:
+                self._allocate(block)
+            self._parts[start] = block.origins
+        dtypes = [column.spec.dtype for column in block.columns]
+        if block.structure == self._structure and dtypes == [column.spec.dtype for column in self._columns]:
             try:
                 for name, column, out in zip(block.structure.names(), block.columns, self._outs, strict=True):
                     fill(name, column, out, start, block.describe)
-            except StackError as error:
-                return Failure(error.at(self._label))
+            except StackError:
+                self._odd[start] = block
         return block.failure
 
     def _allocate(self, block: Block) -> None:
@@ -128,13 +136,35 @@ class Assembly:
             self._outs.append(self._pool.array((self._count, *shape), column.spec.dtype))
 
     def batch(self) -> Block:
-        """The whole batch, as a block of one element."""
+        """The whole batch, as a block of one element; a failure when its rows differ in shape."""
+        if self._odd:
+            return empty_block(NOWHERE, Failure(self._disagreement().at(self._label)))
         origins = concat_origins([self._parts[start] for start in sorted(self._parts)])
         columns = tuple(
             RowsColumn([out], column.spec.dtype) for out, column in zip(self._outs, self._columns, strict=True)
         )
         count = np.array([self._count], dtype=np.int64)
         return Block(self._structure, columns, BatchOrigins(origins, np.zeros(1, dtype=np.int64), count))
+
+
+    def _disagreement(self) -> StackError:
+        """The first leaf whose rows differ, at the first row that differs from row 0."""
+        for number, (name, out) in enumerate(zip(self._structure.names(), self._outs, strict=True)):
+            expected: tuple[int, ...] | None = None
+            for start in sorted(self._parts):
+                block = self._odd.get(start)
+                shapes = [out.shape[1:]] if block is None else _row_shapes(block.columns[number])
+                expected = shapes[0] if expected is None else expected
+                odd = next((row for row, shape in enumerate(shapes) if shape != expected), None)
+                if odd is not None:
+                    return stack_error(name, shapes[odd], self._parts[start].describe(odd), expected)
+        raise AssertionError("no row differs in shape")
+
+
+def _row_shapes(column: Column) -> list[tuple[int, ...]]:
+    if isinstance(column, RowsColumn):
+        return [row.shape for row in column.values]
+    return [column.values.shape[1:]]
 
 
 def batch_counts(first: int, stop: int, rows: int, batch_size: int) -> Indices:

@@ -218,7 +218,7 @@ def collate(
     specs = tuple(column.spec for column in columns)
     if declared is not None:
         for name, spec, column, promised in zip(structure.names(), specs, columns, declared.specs, strict=True):
-            if not promised.is_compatible_with(spec):
+            if not promised.is_compatible_with(spec) or _varies(column, promised):
                 return _break_signature(
                     name, column, promised, Block(structure, tuple(columns), origins, failure), label
                 )
@@ -261,6 +261,13 @@ def _flatten_error(structure: Structure, value: Any) -> PenstockError:
 
 def _named(error: PenstockError, name: str) -> PenstockError:
     return error.at(f'leaf "{name}"')
+
+
+def _varies(column: Column, promised: Spec) -> bool:
+    """Whether the rows differ in shape where the promise does not let them."""
+    return isinstance(column, RowsColumn) and not all(
+        promised.is_compatible_with(Spec(shape, column.dtype)) for shape in {row.shape for row in column.values}
+    )
 
 
 def _break_signature(name: str, column: Column, promised: Spec, block: Block, label: str) -> Block:

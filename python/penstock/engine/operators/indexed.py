@@ -159,7 +159,7 @@ class IndexedObjectOperator(SourceOperator):
         failure: Failure | None = None
         try:
             for value in self._values(positions.tolist()):
-                results.append(detached(value))
+                results.append(detached(value))  # noqa: PERF401  # one by one, to keep what came before an error
         except Exception as error:  # noqa: BLE001  # whatever the user's object raises is told with its place
             failure = Failure(self._wrap(error, origins, len(results)))
             origins = origins.take(np.arange(len(results), dtype=np.int64))
@@ -333,7 +333,8 @@ class ConcatenateOperator(IndexedOperator):
         if full:
             seen = [Seen.of(self.node, block) for _, block in full]
             scope.task_log.seen.append(seen[0])
-            odd = {id(b): Failure(disagreement(seen[0], s)) for (_, b), s in zip(full, seen, strict=True) if not agree(seen[0], s)}
+            pairs = zip(full, seen, strict=True)
+            odd = {id(b): Failure(disagreement(seen[0], s)) for (_, b), s in pairs if not agree(seen[0], s)}
             parts = [(places, empty_block(NOWHERE, odd[id(b)]) if id(b) in odd else b) for places, b in parts]
         return interleave_blocks(parts, positions)
 

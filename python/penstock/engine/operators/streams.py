@@ -116,7 +116,7 @@ class Barrier:
         return [block]
 
     def fail(self, source: int, failure: Failure) -> Failure | None:
-        """An input failed after what was pushed; what follows now from that: the failure, unless its turn comes later."""
+        """An input failed after what was pushed; what follows now: the failure, unless its turn comes later."""
         return failure
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
