@@ -68,8 +68,8 @@ def show(console: Console, outcomes: Sequence[Outcome], title: str) -> None:
 
 
 _METHOD = (
-    f"Rates leave out the first {WARM_UP_STEPS} steps (start, compilation) and the last third, over which the input wait "
-    "is measured: the share of a step in which the device had nothing left to do and the next batch was not there."
+    f"Rates leave out the first {WARM_UP_STEPS} steps (start, compilation) and the last third, over which the input "
+    "wait is measured: the share of a step in which the device had nothing left to do and the next batch was not there."
 )
 _METHOD_EMULATED = (
     f"Each run without its first {WARM_UP_STEPS} steps. Input wait: share of a step in which the accelerator waited "
