@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.optimize.rule import Rule
 from penstock.optimize.rules.drop_noops import DROP_NOOPS
+from penstock.optimize.rules.drop_options import DROP_OPTIONS
 from penstock.optimize.rules.fuse_maps import FUSE_MAPS
 from penstock.optimize.rules.indices_below_maps import INDICES_BELOW_MAPS
 from penstock.optimize.rules.limit_below_maps import LIMIT_BELOW_MAPS
@@ -11,7 +12,8 @@ from penstock.optimize.rules.shuffle_to_permutation import SHUFFLE_TO_PERMUTATIO
 from penstock.optimize.rules.slices_to_strides import SLICES_TO_STRIDES
 
 UNTIL_STABLE: tuple[Rule, ...] = (
-    DROP_NOOPS,  # first: what is gone cannot stand between two nodes that another rule wants adjacent
+    DROP_OPTIONS,  # first: the node below the last options is the root that the next rule keeps a prefetch at
+    DROP_NOOPS,  # then this: what is gone cannot stand between two nodes that another rule wants adjacent
     SLICES_TO_STRIDES,  # makes take, skip and shard index-driven, which the next rule asks of its input
     SHUFFLE_TO_PERMUTATION,  # and makes shuffle so, which the one before asks: hence until nothing changes
     INDICES_BELOW_MAPS,  # once they are index nodes

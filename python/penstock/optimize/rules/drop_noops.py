@@ -1,20 +1,18 @@
 """Drop what changes nothing.
 
-Options were collected before. A prefetch inside the graph is dropped because every stage runs ahead of the next one
-anyway; the one at the root is kept, as it says how far. take, skip, shard and repeat go when they keep everything.
+A prefetch inside the graph is dropped because every stage runs ahead of the next one anyway; the one at the root is
+kept, as it says how far. take, skip, shard and repeat go when they keep everything.
 """
 
 from __future__ import annotations
 
 from penstock.graph.node import Node
-from penstock.graph.nodes import Prefetch, Repeat, Shard, Skip, Stride, Take, WithOptions
+from penstock.graph.nodes import Prefetch, Repeat, Shard, Skip, Stride, Take
 from penstock.optimize.rule import Rule
 
 
 def rewrite(node: Node, is_root: bool) -> Node:
-    if isinstance(node, WithOptions) or (isinstance(node, Prefetch) and not is_root):
-        return node.input
-    if isinstance(node, Prefetch) and isinstance(node.input, Prefetch):
+    if isinstance(node, Prefetch) and not is_root:
         return node.input
     count = node.input.cardinality() if node.inputs else 0
     idle = (
