@@ -149,6 +149,10 @@ class RuleError(PenstockError, RuntimeError):
     """An optimizer rule failed or changed what the pipeline means; `skip` it by its name and report it."""
 
 
+class WorkerError(PenstockError, RuntimeError):
+    """A worker process ended again and again on one element, or could not start or load the function."""
+
+
 class ForkedError(PenstockError, RuntimeError):
     """The engine was used in a forked child, where its threads do not exist."""
 

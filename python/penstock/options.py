@@ -24,7 +24,8 @@ class Options:
     cache_budget: bytes all in-memory caches of the pipeline may hold each; default half of the memory there is.
     deterministic: False delivers results as they complete, each element still exactly once.
     seed: what `shuffle(seed=None)` and random ops derive from; "entropy" draws a fresh one at each `iterator()`.
-    executor: where segments run, "threads" or "inline" (in the consumer's own thread, nothing ahead).
+    executor: where segments run: "threads", "processes" (functions known to be pure in worker processes, the rest in
+        threads), or "inline" (in the consumer's own thread, nothing ahead). A map's own `executor` goes before it.
     block_size: elements per block, instead of a measured size; never changes a result.
     skip_rules: names of optimizer rules not to apply; never changes a result.
     """
@@ -34,7 +35,7 @@ class Options:
     cache_budget: int | str | None = None
     deterministic: bool | None = None
     seed: int | Literal["entropy"] | None = None
-    executor: Literal["threads", "inline"] | None = None
+    executor: Literal["threads", "processes", "inline"] | None = None
     block_size: int | None = None
     skip_rules: frozenset[str] | None = None
 
@@ -44,8 +45,10 @@ class Options:
         for name in ("ram_budget", "cache_budget"):
             if getattr(self, name) is not None:
                 parse_bytes(getattr(self, name))
-        if self.executor not in (None, "threads", "inline"):
-            raise InvalidArgumentError("Options: executor", got=repr(self.executor), expected='"threads" or "inline"')
+        if self.executor not in (None, "threads", "processes", "inline"):
+            raise InvalidArgumentError(
+                "Options: executor", got=repr(self.executor), expected='"threads", "processes" or "inline"'
+            )
         if isinstance(self.seed, str) and self.seed != "entropy":
             raise InvalidArgumentError("Options: seed", got=repr(self.seed), expected='an integer or "entropy"')
         if self.skip_rules is not None:

@@ -38,6 +38,7 @@ from penstock.optimize.driver import optimize
 from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
+from penstock.plan.place import process_workers
 from penstock.plan.stage import Plan, SourceStage, Stage
 from penstock.rng import element_scope
 from penstock.telemetry.clock import Clock
@@ -74,7 +75,7 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     user_graph = numbered(root)
     clock = Clock()
     optimized, steps = optimize(user_graph, merged.skip_rules or frozenset(), clock.now)
-    plan = lower(optimized, cpus, merged.deterministic is not False)
+    plan = lower(optimized, cpus, merged.deterministic is not False, merged.executor)
     return Prepared(user_graph, plan, steps, merged, budget, waiting)
 
 
@@ -85,10 +86,11 @@ def resolve_seed(options: Options) -> int:
     return 0 if options.seed is None else int(options.seed)
 
 
-def _services(prepared: Prepared, seed: int, pool: BufferPool) -> Services:
+def _services(prepared: Prepared, seed: int, pool: BufferPool, process_workers: int = 0) -> Services:
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
-    return Services(seed, pool, Clock(), cache, _warn_once())
+    executor = prepared.options.executor
+    return Services(seed, pool, Clock(), cache, _warn_once(), process_workers=process_workers, executor=executor)
 
 
 def _warn_once() -> Callable[[str], None]:
@@ -150,7 +152,9 @@ class PipelineIterator(Iterator[Any]):
             if self._returned_at:
                 self._between_s += entered - self._returned_at
             try:
-                element = next(self._elements, _END)
+                if self._run is not None:
+                    self._run.check_process()
+                element = _END if self._done else next(self._elements, _END)
                 if element is _END:
                     element = self._advance()
                 else:
@@ -166,8 +170,6 @@ class PipelineIterator(Iterator[Any]):
 
     def _advance(self) -> Any:
         """The first element of the next block; raises its failure, or StopIteration at the end."""
-        if self._run is not None:
-            self._run.check_process()
         while not self._done:
             run = self._opened()
             block, was_ready = run.next_block()
@@ -183,10 +185,12 @@ class PipelineIterator(Iterator[Any]):
     def _opened(self) -> Run:
         if self._run is None:
             prepared = self._prepared
-            scope = Scope(_services(prepared, self._seed, self._pool), self._epoch)
-            root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
-            inline = prepared.options.executor == "inline"
+            executor = prepared.options.executor
+            inline = executor == "inline"
             workers = 0 if inline else _threads(prepared.plan.root, prepared.budget.cpus)
+            processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
+            scope = Scope(_services(prepared, self._seed, self._pool, processes), self._epoch)
+            root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
             self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the run closes itself at exit

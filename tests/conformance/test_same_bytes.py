@@ -19,6 +19,7 @@ WAYS = {
     "one thread": Options(cpu_budget=1),
     "four threads": Options(cpu_budget=4),
     "inline": Options(executor="inline"),
+    "processes": Options(executor="processes"),
     "small budget": Options(ram_budget=1),
 }
 SUBSETS = [

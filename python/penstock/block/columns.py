@@ -51,6 +51,12 @@ class ArrayColumn:
         return ArrayColumn(self.values[start:stop])
 
 
+class FreshColumn(ArrayColumn):
+    """An array column over memory that nothing else refers to: a batch may be a view of it. A slice is not fresh."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class RowsColumn:
     """Leaves kept apart: arrays of one dtype and rank whose shapes may differ, or which are too large to copy twice."""

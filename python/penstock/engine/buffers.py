@@ -63,7 +63,7 @@ class BufferPool:
         return arrays
 
     def _memory(self, wanted: int) -> Array:
-        size = _size_class(wanted)
+        size = size_class(wanted)
         with self._lock:
             free = self._free.get(size)
             if free:
@@ -81,7 +81,7 @@ class BufferPool:
                 self._free_bytes += memory.nbytes
 
 
-def _size_class(size: int) -> int:
+def size_class(size: int) -> int:
     """`size` rounded up to one of four steps per power of two, so that pieces of nearly one size replace each other."""
     step = max(ALIGNMENT, 1 << max(0, size.bit_length() - 3))
     return -(-size // step) * step

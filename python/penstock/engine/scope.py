@@ -18,7 +18,11 @@ from penstock.telemetry.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all operators of one run share."""
+    """What all operators of one run share.
+
+    process_workers: worker processes that functions may use, 0 for none: all runs here. executor: where functions run
+    that nothing was said of, see `Options.executor`.
+    """
 
     seed: int
     pool: BufferPool
@@ -26,6 +30,8 @@ class Services:
     cache_budget_bytes: int
     warn: Callable[[str], None]
     is_closing: Callable[[], bool] = lambda: False
+    process_workers: int = 0
+    executor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from penstock.block.tree import Structure, tuple_of
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
 from penstock.options import AUTOTUNE, Options
 
-Executor = Literal["auto", "threads"]
+Executor = Literal["auto", "threads", "processes"]
 OnError = Literal["raise", "skip"]
 
 

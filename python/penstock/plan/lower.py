@@ -44,9 +44,10 @@ Lower = Callable[[Node, "Lowering"], Stage]
 class Lowering:
     """One pass over a graph: what it may use, and whether results keep their order."""
 
-    def __init__(self, cpus: int, deterministic: bool) -> None:
+    def __init__(self, cpus: int, deterministic: bool, executor: str | None) -> None:
         self.cpus = cpus
         self.deterministic = deterministic
+        self.executor = executor
 
     def stage(self, node: Node) -> Stage:
         """The stage that delivers the elements of `node`."""
@@ -54,7 +55,7 @@ class Lowering:
 
     def in_order(self) -> Lowering:
         """For inputs of what means places (zip, take, skip, shard, enumerate): no option may change which come."""
-        return Lowering(self.cpus, deterministic=True)
+        return Lowering(self.cpus, deterministic=True, executor=self.executor)
 
     def ordered(self, node: Node) -> bool:
         """Whether the results of `node` must keep their order: its own word, else that of the options."""
@@ -63,9 +64,9 @@ class Lowering:
         return all(said) if said else self.deterministic
 
 
-def lower(graph: Node, cpus: int, deterministic: bool) -> Plan:
-    """The plan of an optimized graph, for `cpus` cores."""
-    root = Lowering(cpus, deterministic).stage(graph)
+def lower(graph: Node, cpus: int, deterministic: bool, executor: str | None = None) -> Plan:
+    """The plan of an optimized graph, for `cpus` cores. `executor`: what the options say of functions."""
+    root = Lowering(cpus, deterministic, executor).stage(graph)
     obstacle = index_obstacle(graph)
     if obstacle is None and not _keeps_order(root):
         obstacle = "results are delivered as they complete (deterministic=False)"
@@ -85,7 +86,7 @@ def _generator(node: Node, lowering: Lowering) -> Stage:
 
 
 def _segment(node: Node, lowering: Lowering) -> Stage:
-    width = width_of(node, lowering.cpus)
+    width = width_of(node, lowering.cpus, lowering.executor)
     below = lowering.stage(node.input)
     ordered = lowering.ordered(node)
     if (

@@ -1,43 +1,87 @@
 """Where a user's function may run: how many workers, and the reason in words for `explain()`.
 
 Policy: known to be pure, as many workers as the CPU budget. Not known to be pure: one worker, in order, as tf.data
-would run it. An integer `num_parallel_calls`, or `executor="threads"`, is the user's word and wins.
+would run it. An integer `num_parallel_calls`, or an `executor`, is the user's word and wins. Functions run in threads
+unless `executor="processes"` says otherwise, on the map, or in the options for all that are known to be pure.
 """
 
 from __future__ import annotations
 
+from typing import Literal, TypeGuard
+
 from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Filter, Indexed, Map
+from penstock.graph.walk import nodes_of
 from penstock.options import AUTOTUNE
 from penstock.plan.stage import Width
 from penstock.trace.purity import impurity
 
 _PURE = "threads: its functions are pure"
+_IN_PROCESSES = 'processes: its functions are pure, and Options(executor="processes")'
 
 
-def width_of(node: Node, cpus: int) -> Width:
+def is_pure(node: Node) -> bool:
+    """Whether all user code of a map, a filter or a chain of them is known to be pure."""
+    steps = node.steps if isinstance(node, Chain) else (node,)
+    functions = [step.predicate if isinstance(step, Filter) else step.function for step in steps if _is_function(step)]
+    return all(impurity(function) is None for function in functions)
+
+
+def executor_of(node: Node, said: str | None) -> Literal["threads", "processes"]:
+    """Where the calls of a segment run; `said`: the options' word, for what has none of its own."""
+    if isinstance(node, Chain):
+        places = {executor_of(step, said) for step in node.steps}
+        return "processes" if places == {"processes"} else "threads"
+    if isinstance(node, Map) and node.executor != "auto":
+        return node.executor
+    if said == "processes" and _is_function(node) and is_pure(node):
+        return "processes"
+    return "threads"
+
+
+def process_workers(graph: Node, cpus: int, said: str | None) -> int:
+    """How many worker processes the functions of a graph may use: as wide as the widest placed there."""
+    placed = [node for node in nodes_of(graph) if isinstance(node, Map | Filter | Chain)]
+    widths = [width_of(node, cpus, said).workers for node in placed if executor_of(node, said) == "processes"]
+    return max(widths, default=cpus)
+
+
+def _is_function(node: Node) -> TypeGuard[Map | Filter]:
+    return isinstance(node, Map | Filter)
+
+
+def width_of(node: Node, cpus: int, said: str | None = None) -> Width:
     """The width of one node alone; a node without user code takes the whole CPU budget."""
     if isinstance(node, Chain):
-        widths = [width_of(step, cpus) for step in node.steps]
+        widths = [width_of(step, cpus, said) for step in node.steps]
         return next((w for w in widths if w.serial), max(widths, key=lambda w: w.workers))
     if isinstance(node, Indexed):
         return _source_width(node, cpus)
     if isinstance(node, Map):
-        return _map_width(node, cpus)
+        return _map_width(node, cpus, said)
     if isinstance(node, Filter):
         reason = impurity(node.predicate)
+        if executor_of(node, said) == "processes":
+            return Width(cpus, _IN_PROCESSES)
         return Width(cpus, _PURE) if reason is None else _serial(reason)
     return Width(cpus, "native")
 
 
-def _map_width(node: Map, cpus: int) -> Width:
+def _map_width(node: Map, cpus: int, said: str | None) -> Width:
+    place = executor_of(node, said)
     if node.num_parallel_calls is None:
-        return Width(1, "Python, one worker in order: num_parallel_calls=None", serial=True)
+        return Width(
+            1,
+            "Python, one worker in order: num_parallel_calls=None" + (" (a process)" if place == "processes" else ""),
+            serial=True,
+        )
     if node.num_parallel_calls != AUTOTUNE:
         workers = node.num_parallel_calls
-        return Width(workers, f"Python in threads: num_parallel_calls={workers}", serial=workers == 1)
-    if node.executor == "threads":
-        return Width(cpus, 'Python in threads: executor="threads"')
+        return Width(workers, f"Python in {place}: num_parallel_calls={workers}", serial=workers == 1)
+    if node.executor != "auto":
+        return Width(cpus, f'Python in {place}: executor="{node.executor}"')
+    if place == "processes":
+        return Width(cpus, _IN_PROCESSES)
     reason = impurity(node.function)
     return Width(cpus, _PURE) if reason is None else _serial(reason)
 

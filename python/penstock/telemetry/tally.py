@@ -76,3 +76,18 @@ class Tally:
         totals.elements += len(block)
         totals.bytes += block.nbytes
         return block
+
+    def absorb(self, steps: dict[tuple[int, str], StepTotals], cpu_s: float) -> None:
+        """What another process measured within the step that is open here.
+
+        steps: the steps within it; its own busy time leaves theirs out. cpu_s: CPU seconds of it all there.
+        """
+        for key, totals in steps.items():
+            known = self.steps.get(key)
+            if known is None:
+                self.steps[key] = totals
+            else:
+                known.add(totals)
+            self._nested_s += totals.busy_s
+            self._nested_cpu_s += totals.cpu_s
+        self._nested_cpu_s -= cpu_s

@@ -21,7 +21,7 @@ class ElementVerbs(Verbs):
         deterministic: bool | None = None,
         *,
         output_signature: Any = None,
-        executor: Literal["auto", "threads"] = "auto",
+        executor: Literal["auto", "threads", "processes"] = "auto",
         on_error: Literal["raise", "skip"] = "raise",
         compile: bool = True,  # noqa: A002  # the word of tf.data, JAX and PyTorch for it
     ) -> Self:
@@ -52,7 +52,7 @@ class ElementVerbs(Verbs):
         *,
         seed: int | None = None,
         output_signature: Any = None,
-        executor: Literal["auto", "threads"] = "auto",
+        executor: Literal["auto", "threads", "processes"] = "auto",
         on_error: Literal["raise", "skip"] = "raise",
     ) -> Self:
         """`map_func(element, rng)`: as `map`, with a `penstock.Rng` of the element's own as the last argument.
@@ -72,7 +72,7 @@ class ElementVerbs(Verbs):
         num_parallel_calls: int | None,
         deterministic: bool | None,
         output_signature: Any,
-        executor: Literal["auto", "threads"],
+        executor: Literal["auto", "threads", "processes"],
         on_error: Literal["raise", "skip"],
         compile: bool = True,  # noqa: A002  # likewise
         takes_rng: bool = False,
@@ -80,7 +80,7 @@ class ElementVerbs(Verbs):
     ) -> Self:
         where = user_location()
         _require_callable(verb, "map_func", function, where)
-        _require_choice(verb, "executor", executor, ("auto", "threads"), where)
+        _require_choice(verb, "executor", executor, ("auto", "threads", "processes"), where)
         _require_choice(verb, "on_error", on_error, ("raise", "skip"), where)
         declared = None if output_signature is None else require_signature(verb, output_signature, where)
         node = Map(

@@ -9,21 +9,22 @@ import numpy as np
 
 from penstock.block.block import Block, Failure
 from penstock.block.collate import fill, stack_error
-from penstock.block.columns import Array, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.columns import Array, BytesColumn, Column, FreshColumn, Indices, RowsColumn
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, concat_origins
 from penstock.block.tree import Structure
-from penstock.engine.buffers import BufferPool
+from penstock.engine.buffers import ALIGNMENT, BufferPool
 from penstock.engine.operators.functions import empty_block
 from penstock.errors import StackError
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -> Block:
+def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *, adopt: bool = False) -> Block:
     """The rows of `block` as len(counts) batches, batch i of counts[i] rows.
 
     When the block ended early, only the batches it fills are made and its failure follows them. Rows of unequal shape
-    end the result before their batch, with a StackError.
+    end the result before their batch, with a StackError. `adopt`: where rows lie as a batch would, in memory that is
+    theirs alone, the batch is a view of it, and no byte is copied.
     """
     failure = block.failure
     whole = int(np.searchsorted(np.cumsum(counts), len(block), side="right"))
@@ -33,6 +34,10 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -
     leaves: list[list[Array]] = []
     for name, column in zip(block.structure.names(), block.columns, strict=True):
         try:
+            whole_rows = _adopted(column, starts, counts) if adopt else None
+            if whole_rows is not None:
+                leaves.append(whole_rows)
+                continue
             leaves.append(_stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe))
         except _StackStopError as stop:
             failure = Failure(stop.error.at(label))
@@ -47,6 +52,14 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str) -
         for batches, column in zip(leaves, block.columns, strict=True)
     )
     return Block(block.structure, columns, origins, failure)
+
+
+def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | None:
+    """The batches as views of a fresh column, or None where a copy is due: they must be aligned and writable."""
+    if not isinstance(column, FreshColumn) or not column.values.flags.writeable or not column.values.nbytes:
+        return None
+    batches = [column.values[start : start + n] for start, n in zip(starts.tolist(), counts.tolist(), strict=True)]
+    return batches if all(batch.ctypes.data % ALIGNMENT == 0 for batch in batches) else None
 
 
 class _StackStopError(Exception):
@@ -145,7 +158,6 @@ class Assembly:
         )
         count = np.array([self._count], dtype=np.int64)
         return Block(self._structure, columns, BatchOrigins(origins, np.zeros(1, dtype=np.int64), count))
-
 
     def _disagreement(self) -> StackError:
         """The first leaf whose rows differ, at the first row that differs from row 0."""

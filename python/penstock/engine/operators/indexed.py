@@ -20,8 +20,9 @@ from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, Ro
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
 from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
+from penstock.engine.executors.placed import placed_function
 from penstock.engine.operators.batching import batch_counts, stack_batches
-from penstock.engine.operators.functions import BlockFunction, block_function, collate, empty_block
+from penstock.engine.operators.functions import BlockFunction, collate, empty_block
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.node import Node
@@ -240,7 +241,7 @@ class FunctionOperator(IndexedOperator):
 
     def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
         super().__init__(node, inputs)
-        self._function: BlockFunction = block_function(node)
+        self._function: BlockFunction = placed_function(node)
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         return self._function(self.inputs[0].rows(positions, scope), scope)
@@ -444,7 +445,9 @@ class BatchOperator(IndexedOperator):
         block = self.inputs[0].batches(source, counts, scope)
         if block is not None:
             return block
-        return stack_batches(self.inputs[0].rows(source, scope), counts, scope.services.pool, self.node.label)
+        rows = self.inputs[0].rows(source, scope)
+        adopt = isinstance(self.inputs[0], FunctionOperator)  # nothing in between could have kept what is fresh
+        return stack_batches(rows, counts, scope.services.pool, self.node.label, adopt=adopt)
 
 
 class CacheOperator(IndexedOperator):

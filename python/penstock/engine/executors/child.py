@@ -1,0 +1,119 @@
+"""The main of a worker process: a fresh interpreter that runs blocks through functions until its trainer ends.
+
+It never sees the user's main script. It ignores Ctrl-C, which the trainer handles; it dies by signal, whatever it is
+doing, when the trainer's end of the lifeline closes, so it cannot outlive it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+
+from penstock.block.block import Block, Failure
+from penstock.engine.buffers import BufferPool
+from penstock.engine.executors.link import Link, Stack
+from penstock.engine.executors.wire import (
+    Answer,
+    Task,
+    node_of,
+    pack_block,
+    pack_error,
+    pack_log,
+    unpack_block,
+    with_failure,
+)
+from penstock.engine.operators.functions import BlockFunction, block_function
+from penstock.engine.scope import Scope, Services
+from penstock.telemetry.clock import Clock
+
+READY = "ready"
+_LATER = Failure(AssertionError("this failure stayed with the trainer"))
+
+
+def main(connection: int, lifeline: int) -> None:
+    """Answer tasks from the socket `connection`; never returns. Both arguments are open files handed down."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _die_with(lifeline)
+    link = Link(socket.socket(fileno=connection))
+    worker = Worker()
+    gc.freeze()  # what was imported stays: the collector need not look at it again
+    try:
+        link.send(READY)
+        while True:
+            task, _ = link.receive()
+            answer, columns = worker.answer(task)
+            del task
+            link.send(answer, columns)
+            del answer, columns
+    except (EOFError, OSError):
+        pass
+    finally:
+        _flush()
+        os._exit(0)
+
+
+def _die_with(lifeline: int) -> None:
+    """Nothing is ever written to the lifeline: a signal says that its other end has closed. It needs no GIL."""
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([lifeline], [], [], 0)[0]:
+        os._exit(0)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue
+
+
+def _ignore(text: str) -> None:
+    """Functions say nothing through the services."""
+
+
+class Worker:
+    """The functions this process knows, by digest."""
+
+    def __init__(self) -> None:
+        self._functions: dict[bytes, BlockFunction] = {}
+        self._pool = BufferPool()
+
+    def answer(self, task: Task) -> tuple[Answer, list[Stack]]:
+        """Run a task. Whatever goes wrong is part of the answer."""
+        try:
+            function = self._function(task)
+        except BaseException as error:  # noqa: BLE001  # the trainer decides what an import error or an exit means
+            return Answer(raised=pack_error(error), is_unloadable=True), []
+        try:
+            return self._run(function, task)
+        except BaseException as error:  # noqa: BLE001  # likewise
+            return Answer(raised=pack_error(error)), []
+
+    def _function(self, task: Task) -> BlockFunction:
+        for digest in task.forget:
+            self._functions.pop(digest, None)
+        if task.folder is not None:
+            os.chdir(task.folder)
+        if task.recipe is not None:
+            self._functions[task.digest] = block_function(node_of(task.recipe))
+        return self._functions[task.digest]
+
+    def _run(self, function: BlockFunction, task: Task) -> tuple[Answer, list[Stack]]:
+        given = with_failure(unpack_block(task.block, ()), _LATER if task.has_failure else None)
+        services = Services(task.seed, self._pool, Clock(), 0, _ignore)
+        scope = Scope(services, task.epoch, task.passes).in_task()
+        cpu = services.clock.cpu()
+        block: Block = function(given, scope)
+        cpu_s = services.clock.cpu() - cpu
+        packed, columns = pack_block(block, stacked=True, known=given.origins)
+        keeps = block.failure is _LATER
+        failure = None if keeps or block.failure is None else pack_error(block.failure.error)
+        return Answer(packed, failure, keeps, pack_log(scope.task_log), cpu_s), columns

@@ -1,0 +1,146 @@
+"""Memory that two processes see: anonymous segments, warm, recycled by ownership.
+
+Law: each segment has one side that made it and writes it (`Outbox`) and one that reads it (`Inbox`). It goes back to
+the writer when the last array over it has died at the reader, never by turn. A segment has no name: its open file is
+handed over once and closed, so it lives exactly as long as one of the two has it mapped, and nothing can be left behind
+however a process ends. Being neither named nor under /dev/shm, it is not bound by the small /dev/shm of containers.
+
+Source: warm segments moved 10.5 GB/s here where fresh ones moved 1.5 and a pipe 0.3 (docs: facts of the frameworks).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.block.columns import Array
+from penstock.engine.buffers import size_class
+
+_KEPT_BYTES = 256 * 2**20
+
+
+@dataclass(slots=True)
+class Segment:
+    """`memory` [size] uint8, mapped. `file` is open until the reader has been sent it, then None."""
+
+    number: int
+    memory: Array
+    file: int | None
+
+    def close_file(self) -> None:
+        """The reader has it, or never will."""
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
+
+
+class Outbox:
+    """The segments this side writes. Used by one thread at a time."""
+
+    def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
+        self._free: defaultdict[int, list[Segment]] = defaultdict(list)
+        self._lent: dict[int, Segment] = {}
+        self._forgotten: list[int] = []
+        self._kept_bytes = kept_bytes
+        self._free_bytes = 0
+        self._made = 0
+
+    def lend(self, wanted: int) -> Segment:
+        """A segment of at least `wanted` bytes that the reader no longer uses, or a new one."""
+        size = size_class(wanted)
+        if self._free[size]:
+            segment = self._free[size].pop()
+            self._free_bytes -= size
+        else:
+            segment = _new_segment(self._made, size)
+            self._made += 1
+        self._lent[segment.number] = segment
+        return segment
+
+    def take_back(self, numbers: Iterable[int]) -> None:
+        """The reader has let go of these. What is too much to keep free is forgotten."""
+        for number in numbers:
+            segment = self._lent.pop(number)
+            size = len(segment.memory)
+            if self._free_bytes + size <= self._kept_bytes:
+                self._free[size].append(segment)
+                self._free_bytes += size
+            else:
+                self._forgotten.append(number)
+
+    def forgotten(self) -> list[int]:
+        """Segments the reader should unmap; each is told once."""
+        numbers, self._forgotten = self._forgotten, []
+        return numbers
+
+
+def _new_segment(number: int, wanted: int) -> Segment:
+    size = -(-wanted // mmap.PAGESIZE) * mmap.PAGESIZE
+    file = _anonymous_file()
+    try:
+        os.ftruncate(file, size)
+        memory = np.frombuffer(mmap.mmap(file, size), dtype=np.uint8)
+    except BaseException:
+        os.close(file)
+        raise
+    return Segment(number, memory[:wanted], file)
+
+
+def _anonymous_file() -> int:
+    """An open file without a name, in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("penstock", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+class _Lease:
+    """Holds a mapped segment for as long as any array over it lives, then notes that it is free."""
+
+    __slots__ = ("__array_interface__", "_freed", "_memory", "_number")
+
+    def __init__(self, memory: Array, number: int, freed: deque[int]) -> None:
+        self._memory = memory
+        self._number = number
+        self._freed = freed
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._freed.append(self._number)
+
+
+class Inbox:
+    """The segments the other side writes. Arrays over them may die in any thread."""
+
+    def __init__(self) -> None:
+        self._mapped: dict[int, Array] = {}
+        self._freed: deque[int] = deque()
+
+    def read(self, number: int, size: int, file: int | None) -> Array:
+        """[size] uint8 over the segment, writable; when the last array over it has died the writer gets it back.
+
+        `file` comes with a segment the first time, and is closed.
+        """
+        if file is not None:
+            try:
+                self._mapped[number] = np.frombuffer(mmap.mmap(file, 0), dtype=np.uint8)
+            finally:
+                os.close(file)
+        return np.asarray(_Lease(self._mapped[number], number, self._freed))[:size]
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            del self._mapped[number]
+
+    def freed(self) -> list[int]:
+        """Segments nothing here refers to any more; each is told once."""
+        numbers = []
+        while self._freed:
+            numbers.append(self._freed.popleft())
+        return numbers
