@@ -50,7 +50,8 @@ def rewritten(dataset: ps.Dataset, *rules: str) -> tuple[list[str], list[str]]:
 
 def elements(dataset: ps.Dataset, *rules: str) -> list[Any]:
     """Two epochs of it with these rules alone, as plain values."""
-    options = ps.Options(skip_rules=frozenset(RULE_NAMES) - set(rules), block_size=3)
+    # inline: where results may come as they complete, one thread still has one order
+    options = ps.Options(skip_rules=frozenset(RULE_NAMES) - set(rules), block_size=3, executor="inline")
     run = dataset.with_options(options)
     return [_plain(element) for epoch in range(2) for element in run.iterator(epoch)]
 
