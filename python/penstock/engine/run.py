@@ -10,7 +10,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.block.block import Block
@@ -149,13 +151,17 @@ class Run:
             return
         with self._lock:
             first, self._closed = not self._closed, True
-            if first:
-                self.scheduler.close()
-            self._work.notify_all()
-            self._result.notify_all()
             threads = [t for t in self._threads if t is not threading.current_thread()]
+            try:
+                if first:
+                    self.scheduler.close()
+            finally:  # whatever a generator raises when it is ended, no thread may stay
+                self._work.notify_all()
+                self._result.notify_all()
+        deadline = time.monotonic() + _JOIN_SECONDS
         for thread in threads:
-            thread.join(_JOIN_SECONDS)
+            with suppress(RuntimeError):  # it never came to run: Ctrl-C fell into its start
+                thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def _register_exit() -> None:
