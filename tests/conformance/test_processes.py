@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from penstock import Dataset, Options
 from penstock.engine.executors.processes import shared_pool
 from penstock.graph.nodes import Map
 from penstock.graph.walk import nodes_of, rebuild
 from penstock.testing import assert_same_elements, collect
-
 from tests.conformance.registry import Case
 from tests.conformance.test_same_bytes import expected
 
@@ -25,7 +24,7 @@ def in_processes(dataset: Dataset) -> Dataset:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def warm_pool() -> Iterator[None]:
+def warm_pool() -> None:
     """Two workers that have started, so that no block runs in the trainer while they do."""
     pool = shared_pool()
     pool.start(2)
@@ -33,7 +32,6 @@ def warm_pool() -> Iterator[None]:
     for worker in workers:
         assert worker is not None
         pool.release(worker)
-    yield
 
 
 @pytest.mark.parametrize("size", [1, 7, None])

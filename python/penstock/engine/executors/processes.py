@@ -74,22 +74,22 @@ class Worker:
         finally:
             theirs.close()
             os.close(lifeline)
-        self._link = Link(ours)
+        self.link = Link(ours)
         self._folder = os.getcwd()
         self.is_ready = False
         self._known: OrderedDict[bytes, None] = OrderedDict()
 
     def has_started(self) -> bool:
         """Whether it can take a task at once. Raises: DiedError."""
-        if not self.is_ready and select.select([self._link], [], [], 0)[0]:
+        if not self.is_ready and select.select([self.link], [], [], 0)[0]:
             self.wait_started()
         return self.is_ready
 
     def wait_started(self) -> None:
         """Wait until it can take tasks. Raises: DiedError."""
         if not self.is_ready:
-            with self._watched():
-                self._link.receive()
+            with self.watched():
+                self.link.receive()
             self.is_ready = True
 
     def exchange(self, task: Task, recipe: bytes) -> tuple[Answer, list[Array]]:
@@ -101,12 +101,12 @@ class Worker:
         folder = os.getcwd()
         has_moved, self._folder = folder != self._folder, folder
         told = replace(task, recipe=recipe if is_new else None, forget=forget, folder=folder if has_moved else None)
-        with self._watched():
-            self._link.send(told)
-            return self._link.receive()
+        with self.watched():
+            self.link.send(told)
+            return self.link.receive()
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def watched(self) -> Iterator[None]:
         try:
             yield
         except (EOFError, ConnectionError) as error:
@@ -114,7 +114,7 @@ class Worker:
 
     def end(self, wait_s: float = _END_SECONDS) -> int:
         """Stop it, by force if it does not end by itself in `wait_s`. Its exit status. Idempotent."""
-        self._link.close()
+        self.link.close()
         try:
             return self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
@@ -125,7 +125,7 @@ class Worker:
 
     def forget(self) -> None:
         """Close what leads to it, without waiting: it ends by itself."""
-        self._link.close()
+        self.link.close()
         lifeline, self._lifeline = self._lifeline, -1
         if lifeline >= 0:
             os.close(lifeline)

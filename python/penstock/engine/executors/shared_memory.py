@@ -10,12 +10,14 @@ Source: warm segments moved 10.5 GB/s here where fresh ones moved 1.5 and a pipe
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import tempfile
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -85,7 +87,7 @@ def _new_segment(number: int, wanted: int) -> Segment:
     file = _anonymous_file()
     try:
         os.ftruncate(file, size)
-        memory = np.frombuffer(mmap.mmap(file, size), dtype=np.uint8)
+        memory = _mapped(file, size)
     except BaseException:
         os.close(file)
         raise
@@ -98,6 +100,41 @@ def _anonymous_file() -> int:
         return os.memfd_create("penstock", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+_FAILED = ctypes.c_void_p(-1).value
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    return libc
+
+
+class _Mapping:
+    """A file's memory. `mmap.mmap` would hold its file open, and a thousand kept batches exceed the limit of those."""
+
+    __slots__ = ("__array_interface__", "_address", "_munmap", "_size")
+
+    def __init__(self, file: int, size: int) -> None:
+        self._size = size
+        self._munmap = _libc().munmap  # looked up now: at exit an array may outlive this module
+        self._address = _libc().mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file, 0)
+        if self._address == _FAILED:
+            raise OSError(ctypes.get_errno(), "shared memory cannot be mapped")
+        data = (self._address, False)
+        self.__array_interface__ = {"data": data, "shape": (size,), "typestr": "|u1", "version": 3}
+
+    def __del__(self) -> None:
+        if self._address != _FAILED:
+            self._munmap(self._address, self._size)
+
+
+def _mapped(file: int, size: int) -> Array:
+    return np.asarray(_Mapping(file, size))
 
 
 class _Lease:
@@ -129,7 +166,7 @@ class Inbox:
         """
         if file is not None:
             try:
-                self._mapped[number] = np.frombuffer(mmap.mmap(file, 0), dtype=np.uint8)
+                self._mapped[number] = _mapped(file, os.fstat(file).st_size)
             finally:
                 os.close(file)
         return np.asarray(_Lease(self._mapped[number], number, self._freed))[:size]
