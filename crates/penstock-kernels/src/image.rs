@@ -2,6 +2,8 @@
 //!
 //! Rearranging never looks inside a pixel: a pixel is so many bytes, of whatever dtype.
 
+use crate::fault::DecodeFault;
+
 /// Rows of pixels, top to bottom, channels innermost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image<T> {
@@ -53,6 +55,22 @@ pub struct Region {
     pub left: usize,
     pub height: usize,
     pub width: usize,
+}
+
+impl Region {
+    /// A fault unless the region has pixels and lies inside an image of `height` x `width`.
+    pub fn check_inside(&self, height: usize, width: usize) -> Result<(), DecodeFault> {
+        let inside = |start: usize, size: usize, whole: usize| {
+            size > 0 && start.checked_add(size).is_some_and(|end| end <= whole)
+        };
+        if inside(self.top, self.height, height) && inside(self.left, self.width, width) {
+            return Ok(());
+        }
+        let Self { top, left, height: rows, width: columns } = self;
+        Err(DecodeFault::new(format!(
+            "the region {rows} x {columns} at ({top}, {left}) is not inside {height} x {width}"
+        )))
+    }
 }
 
 /// Copy a region out of an image whose rows are `row_bytes` long.

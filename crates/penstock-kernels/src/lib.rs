@@ -5,6 +5,7 @@
 
 pub mod fault;
 pub mod file;
+pub mod fused;
 pub mod gather;
 pub mod image;
 pub mod jpeg;
@@ -12,3 +13,4 @@ pub mod permute;
 pub mod philox;
 pub mod png;
 pub mod resize;
+mod simd;

@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 
 /// Where an array's bytes lie; the array itself is kept alive by the caller for as long as this is used.
 #[derive(Clone, Copy)]
-struct Memory {
+pub(crate) struct Memory {
     start: usize,
     bytes: usize,
     rows: usize,
 }
 
 impl Memory {
-    fn of(array: &Bound<'_, PyUntypedArray>, name: &str) -> PyResult<Self> {
+    pub(crate) fn of(array: &Bound<'_, PyUntypedArray>, name: &str) -> PyResult<Self> {
         if array.ndim() == 0 || !array.is_c_contiguous() {
             return Err(PyValueError::new_err(format!(
                 "{name} must be C-contiguous with a leading axis of rows, got shape {:?} and strides {:?}",
@@ -31,12 +31,29 @@ impl Memory {
         Ok(Self { start, bytes: array.len() * array.dtype().itemsize(), rows: array.shape()[0] })
     }
 
-    fn overlaps(self, other: Self) -> bool {
+    pub(crate) fn overlaps(self, other: Self) -> bool {
         self.start < other.start + other.bytes && other.start < self.start + self.bytes
+    }
+
+    pub(crate) fn is_aligned(self, bytes: usize) -> bool {
+        self.start.is_multiple_of(bytes.max(1))
+    }
+
+    /// The whole memory as values of `T`.
+    ///
+    /// # Safety
+    /// The array is writable, aligned for `T`, of a dtype that is `T`'s, alive for as long as the slice, and nothing else
+    /// reads or writes it meanwhile.
+    pub(crate) unsafe fn as_mut_slice<'a, T>(self) -> &'a mut [T] {
+        if self.bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: as the caller promises; `bytes` is the size of the whole array.
+        unsafe { std::slice::from_raw_parts_mut(self.start as *mut T, self.bytes / size_of::<T>()) }
     }
 }
 
-fn is_writable(array: &Bound<'_, PyUntypedArray>) -> bool {
+pub(crate) fn is_writable(array: &Bound<'_, PyUntypedArray>) -> bool {
     // SAFETY: `array` is a live ndarray, so its struct can be read while the GIL is held.
     unsafe { (*_PyArray_GET_ITEM_DATA(array.as_array_ptr())).flags & NPY_ARRAY_WRITEABLE != 0 }
 }

@@ -1,6 +1,7 @@
 //! `penstock._native`: converts arguments and errors and releases the GIL; all work is in `penstock-kernels`.
 
 mod codec;
+mod fused;
 mod gather;
 mod pixels;
 mod random;
@@ -9,6 +10,8 @@ mod random;
 mod _native {
     #[pymodule_export]
     use crate::codec::{decode_jpeg, decode_png_u16, decode_png_u8, read_file};
+    #[pymodule_export]
+    use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]
     use crate::gather::gather_rows;
     #[pymodule_export]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,79 @@ def adjust_brightness(images: NDArray[Any], delta: float) -> NDArray[Any]:
         return shifted
     floats = convert_image_dtype(images, np.dtype(np.float32)) + np.float32(delta)
     return convert_image_dtype(floats, images.dtype, saturate=True)
+
+
+def adjust_contrast(images: NDArray[Any], factor: float) -> NDArray[Any]:
+    """`(value - mean) * factor + mean` with the mean of each channel of each image, as tf.image.adjust_contrast."""
+    floats = convert_image_dtype(images, np.dtype(np.float32)).astype(np.float64)
+    means = floats.mean(axis=(-3, -2), keepdims=True)
+    return convert_image_dtype(((floats - means) * factor + means).astype(np.float32), images.dtype, saturate=True)
+
+
+def adjust_saturation(images: NDArray[Any], factor: float) -> NDArray[Any]:
+    """Saturation times `factor` within [0, 1], by way of HSV and back, as tf.image.adjust_saturation."""
+    hue, saturation, value = rgb_to_hsv(convert_image_dtype(images, np.dtype(np.float32)).astype(np.float64))
+    adjusted = hsv_to_rgb(hue, np.clip(saturation * factor, 0.0, 1.0), value)
+    return convert_image_dtype(adjusted.astype(np.float32), images.dtype, saturate=True)
+
+
+def rgb_to_hsv(rgb: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Hue in [0, 1), saturation and value of [..., 3]. Source: TensorFlow, core/kernels/image/adjust_hsv_gpu.cu.h."""
+    red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
+    value = rgb.max(axis=-1)
+    spread = value - rgb.min(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saturation = np.where(value > 0, spread / value, 0.0)
+        green_or_blue = np.where(green == value, (blue - red) / spread + 2.0, (red - green) / spread + 4.0)
+        sixths = np.where(red == value, (green - blue) / spread, green_or_blue)
+    hue = np.where(spread > 0, sixths / 6.0, 0.0)
+    return hue % 1.0, saturation, value
+
+
+def hsv_to_rgb(hue: NDArray[Any], saturation: NDArray[Any], value: NDArray[Any]) -> NDArray[Any]:
+    """[..., 3] of hue, saturation and value."""
+    position = (hue[..., None] * 6.0 + np.array([5.0, 3.0, 1.0])) % 6.0
+    share = np.clip(np.minimum(position, 4.0 - position), 0.0, 1.0)
+    rgb: NDArray[Any] = value[..., None] * (1.0 - saturation[..., None] * share)
+    return rgb
+
+
+def fused_image(
+    image: NDArray[Any],
+    *,
+    region: tuple[int, int, int, int] | None = None,
+    size: tuple[int, int] | None = None,
+    antialias: bool = False,
+    steps: Sequence[tuple[Any, ...]] = (),
+    index: int = 0,
+) -> NDArray[Any]:
+    """What `fused_pixels` makes of the image with number `index` of its block, step by step."""
+    if region is not None:
+        top, left, height, width = region
+        image = image[top : top + height, left : left + width]
+    if size is not None:
+        image = resize_bilinear(image, *size, antialias)
+    for name, *values in steps:
+        image = _STEPS[name](image, *(v[index] if name in _PER_IMAGE else v for v in values))
+    return image
+
+
+_PER_IMAGE = ("flip_left_right", "adjust_brightness", "adjust_contrast", "adjust_saturation")
+_STEPS: dict[str, Callable[..., NDArray[Any]]] = {
+    "flip_left_right": lambda x, flip: x[:, ::-1] if flip else x,
+    "round": lambda x: np.clip(np.rint(x), 0, 255).astype(np.uint8),
+    "adjust_brightness": adjust_brightness,
+    "adjust_contrast": adjust_contrast,
+    "adjust_saturation": adjust_saturation,
+    "convert_image_dtype": lambda x, dtype, saturate: convert_image_dtype(x, np.dtype(dtype), saturate),
+    "cast": lambda x, dtype: x.astype(np.int64).astype(dtype) if dtype == "uint8" else x.astype(dtype),
+    "affine": lambda x, scale, offset: x.astype(np.float32) * np.float32(scale) + np.float32(offset),
+    "multiply": lambda x, values: x * np.float32(values),
+    "add": lambda x, values: x + np.float32(values),
+    "subtract": lambda x, values: x - np.float32(values),
+    "divide": lambda x, values: x / np.float32(values),
+    "channels_first": lambda x: np.moveaxis(x, -1, 0),
+}
 
 
 def convert_image_dtype(images: NDArray[Any], dtype: np.dtype[Any], saturate: bool = False) -> NDArray[Any]:
