@@ -35,6 +35,7 @@ from penstock.graph.render import render_graph
 from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
 from penstock.optimize.driver import optimize
+from penstock.optimize.fuse_images import fuse_images
 from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
@@ -427,7 +428,7 @@ def _compilation(node: Map | Filter) -> str:
         found = trace(function, block)
     if isinstance(found, Untraced):
         return f"Python, because it {found.reason}"
-    return "compiled into " + "; ".join(str(found).splitlines())
+    return "compiled into " + "; ".join(str(fuse_images(found)).splitlines())
 
 
 def _stage_lines(stage: Stage) -> list[str]:

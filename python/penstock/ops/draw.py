@@ -55,6 +55,12 @@ def draw_resized_crop(
     return _central(height, width, aspect_ratio_range)
 
 
+def central_region(height: int, width: int, fraction: float) -> Crop:
+    """The middle `fraction` of each side, as tf.image.central_crop rounds it; draws nothing."""
+    top, left = int((height - height * fraction) / 2), int((width - width * fraction) / 2)
+    return Crop(top, left, height - 2 * top, width - 2 * left)
+
+
 def _central(height: int, width: int, aspect_ratio_range: tuple[float, float]) -> Crop:
     crop_height, crop_width = height, width
     if width / height < aspect_ratio_range[0]:

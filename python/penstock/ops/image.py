@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from penstock.errors import InvalidArgumentError
 from penstock.kernels import image as kernels
-from penstock.ops.draw import draw_brightness, draw_flip, draw_offsets, draw_resized_crop
+from penstock.ops.draw import central_region, draw_brightness, draw_flip, draw_offsets, draw_resized_crop
 from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
@@ -106,9 +106,7 @@ def central_crop(image: ArrayLike, central_fraction: float) -> Image:
     if not 0.0 < central_fraction <= 1.0:
         raise InvalidArgumentError("central_crop: not a fraction", got=central_fraction, expected="in (0, 1]")
     height, width = array.shape[-3:-1]
-    top = int((height - height * central_fraction) / 2)
-    left = int((width - width * central_fraction) / 2)
-    return kernels.crop(array, top, left, height - 2 * top, width - 2 * left)
+    return kernels.crop(array, *central_region(height, width, central_fraction))
 
 
 @op

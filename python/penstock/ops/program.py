@@ -46,6 +46,8 @@ class Step:
         return found
 
     def __str__(self) -> str:
+        if self.op.startswith("fused."):
+            return f"{self.args[1]} (of {_short(self.args[0])})"
         parts = [_short(arg) for arg in self.args] + [f"{key}={_short(value)}" for key, value in self.kwargs]
         return f"{self.op}({', '.join(parts)})"
 

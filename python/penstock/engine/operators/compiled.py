@@ -13,8 +13,10 @@ from typing import Any
 from penstock.block.block import Block
 from penstock.block.columns import ArrayColumn, Column
 from penstock.block.tree import Structure
+from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import run_program, same_columns
 from penstock.ops.program import Program
+from penstock.optimize.fuse_images import fuse_images
 from penstock.rng import UInt64s, element_scope
 from penstock.trace.tracer import Untraced, trace
 
@@ -35,18 +37,24 @@ class Compiled:
         self._lock = threading.Lock()
 
     def run(
-        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager
+        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
     ) -> tuple[Structure, tuple[Column, ...]] | None:
         """Structure and leaves of the results of a non-empty block, or None: `eager` must compute them."""
-        found = self.find(block, key, ids, eager)
+        found = self.find(block, key, ids, eager, allocate)
         if isinstance(found, Untraced):
             return None
         try:
-            return found.structure, run_program(found, block, key, ids)
+            return found.structure, run_program(found, block, key, ids, allocate)
         except Exception:  # noqa: BLE001  # the eager run raises it again, at its element, or gets through
             return None
 
-    def find(self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager) -> Program | Untraced:
+    def has_program(self, block: Block) -> bool:
+        """Whether elements like those of `block` have a program; after `find` or `run` of such a block."""
+        return isinstance(self._found.get(_kind(block)), Program)
+
+    def find(
+        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
+    ) -> Program | Untraced:
         """The program for elements like those of `block`, or why there is none."""
         kind = _kind(block)
         found = self._found.get(kind)
@@ -54,20 +62,23 @@ class Compiled:
             with self._lock:
                 found = self._found.get(kind)
                 if found is None:
-                    found = self._found[kind] = self._compile(block, key, ids, eager)
+                    found = self._found[kind] = self._compile(block, key, ids, eager, allocate)
         return found
 
-    def _compile(self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager) -> Program | Untraced:
+    def _compile(
+        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
+    ) -> Program | Untraced:
         with element_scope(key, ids):
             program = trace(self._function, block)
         if isinstance(program, Untraced):
             return program
+        program = fuse_images(program)
         rows = block.slice(0, _CHECKED_ROWS)
         expected = eager(rows)
         if expected.failure is not None and expected.failure is not rows.failure:
             return Untraced("raised on the first elements")
         try:
-            columns = run_program(program, rows, key, ids)
+            columns = run_program(program, rows, key, ids, allocate)
         except Exception as error:  # noqa: BLE001  # a program that fails where the function does not is not used
             return self._refuse(f"compiled, it raised {type(error).__name__}: {error}")
         if program.structure != expected.structure or not same_columns(columns, expected.columns):

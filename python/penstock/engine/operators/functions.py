@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.block import Block, Failure, preview
+from penstock.block.block import Block, Failure, concat_blocks, preview
 from penstock.block.collate import RowError, column_of, detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
 from penstock.block.origin import NOWHERE, Origins, RowOrigins
@@ -144,18 +144,23 @@ class MapFunction:
         if self._compiled is None:
             self._compiled = Compiled(node.function, scope.services.warn, node.label)
         key, ids = scope.key("map", node.number, node.seed), _once(block.origins.ids)
+        allocate = scope.services.pool.array
 
         def eager(rows: Block) -> Block:
             return self._eager(rows, scope.in_task())
 
         if is_demanded(node.function):
-            found = self._compiled.find(block, key, ids, eager)
+            found = self._compiled.find(block, key, ids, eager, allocate)
             if isinstance(found, Untraced):
                 raise not_compiled(node.function, node.label, found.reason)
-        result = self._compiled.run(block, key, ids, eager)
-        if result is None:
+        result = self._compiled.run(block, key, ids, eager, allocate)
+        if result is not None:
+            return self._finish(*result, block, scope)
+        if len(block) == 1 or not self._compiled.has_program(block):
             return self._eager(block, scope)
-        return self._finish(*result, block, scope)
+        # Some row failed. Each alone, so that only what fails is left to Python, whatever else is in its block.
+        rows = [self(block.slice(row, row + 1), scope) for row in range(len(block))]
+        return concat_blocks(rows)
 
     def _finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block:
         """The result of a program as a block, under the same laws as what `collate` makes."""
@@ -298,7 +303,8 @@ class FilterFunction:
             if self._compiled is None:
                 self._compiled = Compiled(self._node.predicate, scope.services.warn, self._node.label)
             key, ids = scope.key("map", self._node.number, None), _once(block.origins.ids)
-            result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()))
+            allocate = scope.services.pool.array
+            result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()), allocate)
             if result is not None and _is_mask(result[1]):
                 return _masked(block, result[1][0])
         return self._eager(block, scope)

@@ -14,8 +14,10 @@ import numpy as np
 from penstock.block.block import Block
 from penstock.block.collate import column_of
 from penstock.block.columns import Array, ArrayColumn, Column
+from penstock.engine.operators.images import Allocate, run_fused
 from penstock.ops.program import Program, Ref, Step, substitute
 from penstock.ops.registry import OPS
+from penstock.optimize.fuse_images import FUSED
 from penstock.rng import UInt64s, element_scope
 from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, METHODS, Kind
 
@@ -33,8 +35,12 @@ def compute_of(step: Step) -> Callable[..., Any]:
     return METHODS[name].compute if family == "method" else _OPS_BY_NAME[step.op]
 
 
-def run_program(program: Program, block: Block, key: int, ids: Callable[[], UInt64s]) -> tuple[Column, ...]:
-    """The leaves of the results of a non-empty block, in order. `key`, `ids`: the random streams of its elements.
+def run_program(
+    program: Program, block: Block, key: int, ids: Callable[[], UInt64s], allocate: Allocate
+) -> tuple[Column, ...]:
+    """The leaves of the results of a non-empty block, in order.
+
+    `key`, `ids`: the random streams of its elements. `allocate`: where large results go.
 
     Raises: whatever a step raises, at any row.
     """
@@ -42,7 +48,10 @@ def run_program(program: Program, block: Block, key: int, ids: Callable[[], UInt
     values: Values = [*block.columns]
     last = _last_uses(program)
     for number, step in enumerate(program.steps):
-        values.append(_run_step(step, values, count, key, ids))
+        if step.op == FUSED:
+            values.append(run_fused(step.args[1], values[step.args[0].index], key, ids, allocate))
+        else:
+            values.append(_run_step(step, values, count, key, ids))
         for index in last.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)

@@ -1,0 +1,57 @@
+"""The image part of a program as one op: decode a region of a JPEG, resize it, adjust it, write it. Plain data.
+
+`FusedImages` is what a rule puts in the place of the single steps; it gives the same bytes as they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Which part of an image is needed: the op that says so, its constants, and the number of its stream."""
+
+    op: str
+    args: tuple[Any, ...]
+    draw: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """One pointwise step, by the name the kernel gives it; `draw`: its amount is drawn, one an image."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+    draw: int | None = None
+
+    def __str__(self) -> str:
+        inner = ", ".join(str(arg) for arg in self.args)
+        return f"{self.name}({inner})" if inner else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class FusedImages:
+    """JPEG bytes in, images of one size out.
+
+    channels: 1, 3, or 0 for as stored. size: (height, width) of the result. resizes: whether the region is resized to
+    it, with `antialias`, or has it already. dtype, channels_first: of the result.
+    """
+
+    channels: int
+    region: Region | None
+    size: tuple[int, int]
+    resizes: bool
+    antialias: bool
+    adjustments: tuple[Adjustment, ...]
+    dtype: str
+    channels_first: bool
+
+    def __str__(self) -> str:
+        parts = ["decode" if self.region is None else f"decode {self.region.op}"]
+        if self.resizes:
+            parts.append(f"resize {self.size[0]} x {self.size[1]}")
+        parts += [str(adjustment) for adjustment in self.adjustments]
+        parts.append(f"{self.dtype}{' channels first' if self.channels_first else ''}")
+        return "one pass: " + ", ".join(parts)

@@ -1,0 +1,169 @@
+"""Fused == single ops, to the last bit, for random image functions on real JPEGs; and what becomes of bad files."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import penstock as ps
+from penstock.block.block import Block
+from penstock.block.columns import BytesColumn, object_array
+from penstock.block.origin import SourceOrigins
+from penstock.block.spec import BYTES
+from penstock.block.tree import LEAF
+from penstock.ops.program import Program
+from penstock.optimize.fuse_images import FUSED, fuse_images
+from penstock.rng import element_scope
+from penstock.testing import assert_same_elements
+from penstock.trace.tracer import trace
+
+MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
+
+SIZED = {
+    "random_resized_crop": lambda x: ps.image.random_resized_crop(x, (9, 12)),
+    "resize": lambda x: ps.image.resize(x, (8, 7)),
+    "resize_antialias": lambda x: ps.image.resize(x, [10, 6], antialias=True),
+    "random_crop": lambda x: ps.image.random_crop(x, (8, 9, 3)),
+    "bounding_box": lambda x: ps.image.crop_to_bounding_box(x, 3, 5, 11, 10),
+    "central_then_resize": lambda x: ps.image.resize(ps.image.central_crop(x, 0.6), (8, 8)),
+    "crop_then_resize": lambda x: ps.image.resize(ps.image.random_crop(x, (16, 12, 3)), (9, 9)),
+}
+STEPS = {
+    "random_flip": lambda x: ps.image.random_flip_left_right(x),
+    "flip": lambda x: ps.image.flip_left_right(x),
+    "brightness": lambda x: ps.image.random_brightness(x, 0.2),
+    "fixed_brightness": lambda x: ps.image.adjust_brightness(x, -0.1),
+    "float": lambda x: x.astype(np.float32),
+    "cast": lambda x: ps.cast(x, "float32"),
+    "uint8": lambda x: ps.image.convert_image_dtype(x, "uint8", saturate=True),
+    "convert": lambda x: ps.image.convert_image_dtype(x, np.float32),
+    "normalize": lambda x: ps.image.normalize(x, MEAN, STD),
+    "scale": lambda x: x / 255.0,
+    "shift": lambda x: x * 2 - 1,
+    "half": lambda x: ps.cast(x, "float16"),
+    "transpose": lambda x: np.transpose(x, (2, 0, 1)) if x.ndim == 3 and x.shape else x,
+}
+
+
+def photographs(count=9):
+    generator = np.random.default_rng(5)
+    files = []
+    for number in range(count):
+        height, width = int(generator.integers(20, 60)), int(generator.integers(20, 60))
+        smooth = generator.integers(0, 256, (6, 7, 3), dtype=np.uint8)
+        picture = Image.fromarray(smooth).resize((width, height), Image.Resampling.BICUBIC)
+        file = io.BytesIO()
+        picture.save(file, "JPEG", quality=80 + number, subsampling=number % 3)
+        files.append(file.getvalue())
+    return files
+
+
+FILES = photographs()
+
+
+def image_function(sized, names):
+    def function(contents):
+        image = SIZED[sized](ps.io.decode_jpeg(contents, channels=3))
+        for name in names:
+            image = STEPS[name](image)
+        return image
+
+    return function
+
+
+def outcome(dataset):
+    elements, error = [], None
+    try:
+        elements.extend(dataset.iterator(epoch=1))
+    except ps.errors.PenstockError as raised:
+        error = type(raised).__name__
+    return [*elements, str(error)]
+
+
+@settings(max_examples=60)
+@given(
+    sized=st.sampled_from(sorted(SIZED)),
+    names=st.lists(st.sampled_from(sorted(set(STEPS) - {"transpose"})), max_size=4),
+    block_size=st.sampled_from([None, 1, 4]),
+)
+def test_fused_equals_single_ops(sized, names, block_size):
+    function = image_function(sized, names)
+    files = ps.Dataset.from_tensor_slices(np.array(FILES, dtype=object))
+    fused = files.map(function).with_options(ps.Options(block_size=block_size))
+    assert_same_elements(outcome(fused), outcome(files.map(function, compile=False)), f"{sized} {names}")
+
+
+def block_of(files):
+    return Block(LEAF, (BytesColumn(object_array(files), BYTES),), SourceOrigins(0, "files", np.arange(len(files))))
+
+
+def fused_program(function):
+    block = block_of(FILES)
+    with element_scope(1, block.origins.ids):
+        program = trace(function, block)
+    assert isinstance(program, Program), program
+    return fuse_images(program)
+
+
+@pytest.mark.parametrize("sized", sorted(SIZED))
+def test_training_functions_become_one_step(sized):
+    program = fused_program(image_function(sized, ["random_flip", "normalize"]))
+    assert [step.op for step in program.steps] == [FUSED]
+
+
+def test_a_transpose_to_channels_first_is_taken_in():
+    program = fused_program(
+        lambda x: ps.image.normalize(ps.image.resize(ps.io.decode_jpeg(x, 3), (8, 8)), MEAN, STD).transpose(2, 0, 1)
+    )
+    assert [step.op for step in program.steps] == [FUSED]
+    assert "channels first" in str(program)
+
+
+def test_an_image_used_twice_is_not_fused_away():
+    def function(contents):
+        image = ps.image.resize(ps.io.decode_jpeg(contents, channels=3), (8, 8))
+        return image, ps.image.flip_left_right(image)
+
+    program = fused_program(function)
+    assert [step.op for step in program.steps] == [FUSED, "image.flip_left_right"]
+    files = ps.Dataset.from_tensor_slices(np.array(FILES, dtype=object))
+    assert_same_elements(outcome(files.map(function)), outcome(files.map(function, compile=False)), "used twice")
+
+
+def test_images_of_varying_size_are_not_fused():
+    program = fused_program(lambda x: ps.image.flip_left_right(ps.io.decode_jpeg(x)))
+    assert FUSED not in [step.op for step in program.steps]
+
+
+BAD = {
+    "truncated": FILES[0][: len(FILES[0]) // 2],
+    "empty": b"",
+    "no image": b"hello, world",
+    "a header alone": FILES[0][:200],
+}
+
+
+@pytest.mark.parametrize("name", sorted(BAD))
+@pytest.mark.parametrize("block_size", [None, 1, 3])
+def test_a_bad_file_ends_the_pipeline_at_its_element(name, block_size):
+    files = np.array([*FILES[:4], BAD[name], *FILES[4:]], dtype=object)
+    dataset = ps.Dataset.from_tensor_slices(files).map(image_function("resize", ["normalize"]))
+    iterator = dataset.with_options(ps.Options(block_size=block_size)).iterator()
+    delivered = [next(iterator) for _ in range(4)]
+    assert len(delivered) == 4
+    with pytest.raises(ps.errors.UserFunctionError, match="element 4 of from_tensor_slices") as caught:
+        next(iterator)
+    assert isinstance(caught.value.__cause__, ps.errors.DecodeError)
+
+
+def test_bad_files_are_skipped_and_told():
+    files = np.array([*FILES, *BAD.values(), *FILES], dtype=object)
+    dataset = ps.Dataset.from_tensor_slices(files).map(image_function("random_resized_crop", []), on_error="skip")
+    iterator = dataset.iterator()
+    assert len(list(iterator)) == 2 * len(FILES)
+    assert len(iterator.skipped) == len(BAD)
