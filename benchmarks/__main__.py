@@ -6,7 +6,7 @@ import argparse
 import importlib
 import sys
 
-NAMES = ("micro.import_time", "compare.in_memory", "compare.in_memory_rss")
+NAMES = ("micro.import_time", "micro.fused_image", "compare.in_memory", "compare.in_memory_rss", "compare.processes")
 
 
 def main() -> int:
