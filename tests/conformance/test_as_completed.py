@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 
 import numpy as np
+
 from penstock import Dataset, Options
 from penstock.testing import collect, freeze
-
 from tests.conformance.registry import Case, double, numbers, stream
 
 AS_COMPLETED = Options(deterministic=False, cpu_budget=4, block_size=1)

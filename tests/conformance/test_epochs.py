@@ -8,7 +8,6 @@ from pathlib import Path
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.testing import assert_same_elements, collect, freeze
-
 from tests.conformance.registry import CASES, Case, noisy
 
 

@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 import numpy as np
-import penstock as ps
 import pytest
+
+import penstock as ps
 from penstock import Dataset, Spec
 from penstock.errors import NotIndexableError, UnknownLengthError
 from penstock.testing import assert_same_elements, collect, freeze
-
 from tests.conformance.registry import Case, double, is_even, numbers, ragged, stream
 
 
@@ -61,7 +61,9 @@ def test_indexing_is_epoch_zero(indexed: Case, files: Path) -> None:
                 _ = dataset[outside]
 
 
-@pytest.mark.parametrize("cut", [slice(2, 9), slice(None, None, 2), slice(-3, None), slice(None, None, -3), slice(5, 2)])
+@pytest.mark.parametrize(
+    "cut", [slice(2, 9), slice(None, None, 2), slice(-3, None), slice(None, None, -3), slice(5, 2)]
+)
 def test_slices_are_those_of_a_list(indexed: Case, files: Path, cut: slice) -> None:
     if indexed.endless:
         cut = slice(2, 30, 3)

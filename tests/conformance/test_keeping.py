@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from penstock import Dataset, Options, Spec
 from penstock.errors import PenstockWarning, StackError
 from penstock.testing import assert_same_elements, collect
-
 from tests.conformance.registry import Case, double, numbers, stream, wide
 
 
@@ -49,7 +49,10 @@ def test_function_below_a_cache_runs_once_an_element() -> None:
         assert sorted(calls) == list(range(23))
 
 
-@pytest.mark.parametrize("dataset", [wide(), Dataset.from_generator(lambda: iter(np.ones((19, 700))), output_signature=Spec((700,), np.float64))])
+@pytest.mark.parametrize(
+    "dataset",
+    [wide(), Dataset.from_generator(lambda: iter(np.ones((19, 700))), output_signature=Spec((700,), np.float64))],
+)
 def test_cache_over_budget_says_so_once(dataset: Dataset) -> None:
     kept = dataset.map(lambda x: x + 1).cache().repeat(2).with_options(Options(cache_budget="20 kB"))
     with warnings.catch_warnings(record=True) as told:
@@ -67,7 +70,7 @@ def test_cache_over_budget_keeps_what_fits() -> None:
     dataset = wide().map(lambda x: calls.append(int(x[0])) or x).cache().with_options(Options(cache_budget=5600 * 5))
     with pytest.warns(PenstockWarning):
         list(dataset)
-        list(dataset)
+    list(dataset)
     assert len(calls) == 19 + 14
 
 
@@ -82,7 +85,11 @@ def test_caches_are_owned_by_their_dataset() -> None:
 
 
 def test_changing_what_was_delivered_does_not_change_the_cache() -> None:
-    for dataset in (numbers(5).map(lambda x: np.full(3, x)), wide(5).map(lambda x: x + 1), stream(5).map(lambda x: np.full(3, x))):
+    for dataset in (
+        numbers(5).map(lambda x: np.full(3, x)),
+        wide(5).map(lambda x: x + 1),
+        stream(5).map(lambda x: np.full(3, x)),
+    ):
         kept = dataset.cache()
         plain = [element.copy() for element in kept]
         for element in kept:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from penstock import Dataset, Options
 from penstock.errors import NotResumableError, StateMismatchError
 from penstock.testing import assert_resumable, assert_same_elements, collect
-
 from tests.conformance.registry import Case, double, is_even, logged, numbers, odd_fails, stream
 
 
@@ -27,9 +27,9 @@ def test_stream_refuses_with_verb_and_line(streaming: Case, files: Path) -> None
 
 
 def test_as_completed_refuses() -> None:
-    with numbers().map(double).with_options(Options(deterministic=False)).iterator() as iterator:
-        with pytest.raises(NotResumableError, match="as they complete"):
-            iterator.state_dict()
+    iterator = numbers().map(double).with_options(Options(deterministic=False)).iterator()
+    with pytest.raises(NotResumableError, match="as they complete"):
+        iterator.state_dict()
 
 
 def test_state_counts_what_was_received_not_what_is_ready() -> None:

@@ -6,10 +6,10 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+
 from penstock import Options
 from penstock.optimize.order import RULE_NAMES
 from penstock.testing import assert_same_elements, collect
-
 from tests.conformance.registry import Case
 
 SLOW = Options(executor="inline", block_size=1, skip_rules=frozenset(RULE_NAMES))
@@ -23,7 +23,9 @@ WAYS = {
     "small budget": Options(ram_budget=1),
 }
 SUBSETS = [
-    frozenset(names) for count in (1, 2, len(RULE_NAMES) - 1, len(RULE_NAMES)) for names in combinations(RULE_NAMES, count)
+    frozenset(names)
+    for count in (1, 2, len(RULE_NAMES) - 1, len(RULE_NAMES))
+    for names in combinations(RULE_NAMES, count)
 ]
 
 

@@ -8,11 +8,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import penstock as ps
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+import penstock as ps
 from tests.differential.twins import Twin, assert_twins_agree, plain
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
@@ -72,7 +72,9 @@ def test_sources_in_memory(tf: ModuleType, tensors: Any) -> None:
     assert_twins_agree(whole)
 
 
-@pytest.mark.parametrize("source", [lambda tf: int_range(tf, 10), lambda tf: int_stream(tf, 10)], ids=["range", "stream"])
+@pytest.mark.parametrize(
+    "source", [lambda tf: int_range(tf, 10), lambda tf: int_stream(tf, 10)], ids=["range", "stream"]
+)
 @pytest.mark.parametrize(
     ("name", "args"),
     [
@@ -143,7 +145,11 @@ def test_generator_of_nests(tf: ModuleType) -> None:
             yield {"n": number, "row": np.full(3, number, dtype=np.float32), "text": b"x" * number}
 
     ours = {"n": ps.Spec((), np.int64), "row": ps.Spec((None,), np.float32), "text": ps.Spec((), bytes)}
-    theirs = {"n": tf.TensorSpec((), tf.int64), "row": tf.TensorSpec((None,), tf.float32), "text": tf.TensorSpec((), tf.string)}
+    theirs = {
+        "n": tf.TensorSpec((), tf.int64),
+        "row": tf.TensorSpec((None,), tf.float32),
+        "text": tf.TensorSpec((), tf.string),
+    }
     for signature in (ours, theirs):  # tf.TensorSpec is understood too
         twin = Twin(
             ps.Dataset.from_generator(generate, args=(2, 9), output_signature=signature),
@@ -177,7 +183,11 @@ def test_buffered_shuffle_moves_as_far_forward_as_tf_data(tf: ModuleType, buffer
 
 def test_buffered_shuffle_is_uniform_over_its_buffer() -> None:
     count = Counter(
-        next(ps.Dataset.from_generator(lambda: range(9), output_signature=ps.Spec((), np.int64)).shuffle(4).iterator(epoch=e))
+        next(
+            ps.Dataset.from_generator(lambda: range(9), output_signature=ps.Spec((), np.int64))
+            .shuffle(4)
+            .iterator(epoch=e)
+        )
         for e in range(400)
     )
     assert set(count) == {0, 1, 2, 3}
@@ -231,7 +241,11 @@ def twins(draw: st.DrawFn, tf: ModuleType, depth: int = 6) -> Twin:
     batched = False
     for _ in range(draw(st.integers(1, depth))):
         verbs = ["take", "skip", "shard", "repeat", "prefetch", "cache", "enumerate", "zip", "concatenate"]
-        verbs += ["map"] * (2 * bool(MAPS.get(twin.kind)) and not batched) + ["unbatch"] * batched + ["batch"] * (not batched)
+        verbs += (
+            ["map"] * (2 * bool(MAPS.get(twin.kind)) and not batched)
+            + ["unbatch"] * batched
+            + ["batch"] * (not batched)
+        )
         verbs += ["filter"] if twin.kind == "number" and not batched else []
         name = draw(st.sampled_from(verbs))
         if name == "map":
@@ -248,9 +262,7 @@ def twins(draw: st.DrawFn, tf: ModuleType, depth: int = 6) -> Twin:
         elif name == "shard":
             shards = draw(st.integers(1, 4))
             twin = twin.verb(name, shards, draw(st.integers(0, shards - 1)))
-        elif name == "repeat":
-            twin = twin.verb(name, draw(st.integers(0, 3)))
-        elif name == "prefetch":
+        elif name == "repeat" or name == "prefetch":
             twin = twin.verb(name, draw(st.integers(0, 3)))
         elif name == "cache":
             twin = twin.verb(name)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
 import penstock as ps
 
 LIMIT = 60
@@ -37,10 +38,15 @@ class Twin:
             f"{self.text}.{name}({told})",
         )
 
-    def function(self, name: str, ours: Callable[..., Any], theirs: Callable[..., Any], kind: str | None = None) -> Twin:
+    def function(
+        self, name: str, ours: Callable[..., Any], theirs: Callable[..., Any], kind: str | None = None
+    ) -> Twin:
         """map or filter, with the function as each side writes it."""
         return Twin(
-            getattr(self.ours, name)(ours), getattr(self.theirs, name)(theirs), kind or self.kind, f"{self.text}.{name}(f)"
+            getattr(self.ours, name)(ours),
+            getattr(self.theirs, name)(theirs),
+            kind or self.kind,
+            f"{self.text}.{name}(f)",
         )
 
     def joined(self, tf: ModuleType, other: Twin) -> Twin:

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.block.block import Block
@@ -21,6 +20,7 @@ from penstock.engine.stages import Outcome, RunningStage, Task
 from penstock.errors import ClosedError, ForkedError
 
 _JOIN_SECONDS = 5.0
+_START_SECONDS = 0.5
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
@@ -42,7 +42,7 @@ class Run:
         self._lock = threading.RLock()
         self._work = threading.Condition(self._lock)
         self._result = threading.Condition(self._lock)
-        self._threads: list[threading.Thread] = []
+        self._threads: list[tuple[threading.Thread, threading.Event]] = []  # and whether it has begun
         self._idle = 0
         self._closed = False
         self._pid = os.getpid()
@@ -108,11 +108,13 @@ class Run:
             self._work.notify()
         elif len(self._threads) < self._limits.workers:
             name = f"penstock-worker-{len(self._threads)}"
-            thread = threading.Thread(target=self._work_until_closed, name=name, daemon=True)
-            self._threads.append(thread)
+            began = threading.Event()
+            thread = threading.Thread(target=self._work_until_closed, args=(began,), name=name, daemon=True)
+            self._threads.append((thread, began))
             thread.start()
 
-    def _work_until_closed(self) -> None:
+    def _work_until_closed(self, began: threading.Event) -> None:
+        began.set()
         with self._lock:
             while not self._closed:
                 try:
@@ -151,7 +153,7 @@ class Run:
             return
         with self._lock:
             first, self._closed = not self._closed, True
-            threads = [t for t in self._threads if t is not threading.current_thread()]
+            threads = [pair for pair in self._threads if pair[0] is not threading.current_thread()]
             try:
                 if first:
                     self.scheduler.close()
@@ -159,8 +161,8 @@ class Run:
                 self._work.notify_all()
                 self._result.notify_all()
         deadline = time.monotonic() + _JOIN_SECONDS
-        for thread in threads:
-            with suppress(RuntimeError):  # it never came to run: Ctrl-C fell into its start
+        for thread, began in threads:
+            if began.wait(_START_SECONDS):  # False: Ctrl-C fell into its start, before there was a thread
                 thread.join(max(0.0, deadline - time.monotonic()))
 
 

@@ -1,10 +1,10 @@
 """Checks for your own pipelines and sources: that they give the same bytes however they run, and resume anywhere.
 
-    from penstock.testing import assert_deterministic, assert_resumable
+from penstock.testing import assert_deterministic, assert_resumable
 
-    def test_my_pipeline():
-        assert_deterministic(my_pipeline())
-        assert_resumable(my_pipeline)
+def test_my_pipeline():
+    assert_deterministic(my_pipeline())
+    assert_resumable(my_pipeline)
 """
 
 from penstock.testing.checks import assert_deterministic, assert_resumable

@@ -24,7 +24,11 @@ _VARIANTS: tuple[Options, ...] = (
 
 
 def assert_deterministic(
-    dataset: Dataset, *, epochs: Iterable[int] = (0, 1), limit: int | None = None, options: Iterable[Options] = _VARIANTS
+    dataset: Dataset,
+    *,
+    epochs: Iterable[int] = (0, 1),
+    limit: int | None = None,
+    options: Iterable[Options] = _VARIANTS,
 ) -> None:
     """The pipeline gives, in each epoch, the bytes it gives one element at a time in the consumer's own thread.
 
