@@ -21,7 +21,7 @@ from penstock.options import Options, require_integer
         ("ram_budget", "lots", "an integer >= 0"),
         ("ram_budget", -1, "an integer >= 0"),
         ("cache_budget", 1.5, "an integer >= 0"),
-        ("executor", "processes", '"threads" or "inline"'),
+        ("executor", "gpu", '"inline"'),
         ("seed", "random", 'an integer or "entropy"'),
     ],
 )

@@ -1,0 +1,93 @@
+"""The public names, pinned: adding one is a decision, losing one breaks users."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import penstock as ps
+from penstock.session import PipelineIterator
+
+NAMES: dict[str, tuple[ModuleType, str]] = {
+    "penstock": (
+        ps,
+        (
+            "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY Dataset Options Rng Spec TensorSpec cast errors function "
+            "image io"
+        ),
+    ),
+    "penstock.image": (
+        ps.image,
+        (
+            "adjust_brightness cast central_crop convert_image_dtype crop_to_bounding_box flip_left_right normalize "
+            "random_brightness random_crop random_flip_left_right random_resized_crop resize"
+        ),
+    ),
+    "penstock.io": (ps.io, "decode_jpeg decode_png read_file"),
+}
+
+MEMBERS: dict[str, tuple[type[Any], str]] = {
+    "Dataset": (
+        ps.Dataset,
+        (
+            "apply as_numpy_iterator batch cache cardinality class_names concatenate element_spec enumerate explain filter "
+            "from_folder from_generator from_source from_tensor_slices from_tensors iterator list_files map peek prefetch "
+            "random_map range repeat shard shuffle skip take to_keras unbatch with_options zip"
+        ),
+    ),
+    "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),
+    "Rng": (ps.Rng, "choice integers normal numpy permutation random uniform"),
+    "Spec": (ps.Spec, "batched dtype is_compatible_with merge shape"),
+}
+
+OPTIONS = "cpu_budget ram_budget cache_budget deterministic seed executor block_size skip_rules"
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_module_exports(module: str) -> None:
+    found, names = NAMES[module]
+    assert sorted(found.__all__) == sorted(names.split())
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_module_has_what_it_exports(module: str) -> None:
+    found, _ = NAMES[module]
+    assert all(hasattr(found, name) for name in found.__all__)
+
+
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_class_has_members(kind: str) -> None:
+    found, names = MEMBERS[kind]
+    assert sorted(name for name in dir(found) if not name.startswith("_")) == sorted(names.split())
+
+
+@pytest.mark.parametrize("kind", [k for k in MEMBERS if k != "Spec"])
+def test_member_says_what_it_does(kind: str) -> None:
+    found, names = MEMBERS[kind]
+    undocumented = [name for name in names.split() if not (getattr(found, name).__doc__ or "").strip()]
+    assert undocumented == []
+
+
+def test_options_have_fields() -> None:
+    assert [field.name for field in dataclasses.fields(ps.Options)] == OPTIONS.split()
+
+
+def test_options_document_each_field() -> None:
+    assert all(f"{name}:" in str(ps.Options.__doc__) for name in OPTIONS.split())
+
+
+def test_constants_are_those_of_tf_data() -> None:
+    assert (ps.AUTOTUNE, ps.INFINITE_CARDINALITY, ps.UNKNOWN_CARDINALITY) == (-1, -1, -2)
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert ps.__version__.count(".") == 2
+
+
+def test_package_is_typed() -> None:
+    from importlib.resources import files
+
+    assert (files("penstock") / "py.typed").is_file()

@@ -1,0 +1,232 @@
+"""Every argument a verb checks: the class of the error, what was got and expected, and the user's own line."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.errors import (
+    InvalidArgumentError,
+    NoFilesError,
+    PenstockError,
+    StackError,
+    StructureError,
+    UnsupportedValueError,
+)
+
+Bad = namedtuple("Bad", "call kind got expected")
+D = ps.Dataset
+INT = ps.Spec((), "int64")
+
+
+def ten() -> ps.Dataset:
+    return D.range(10)
+
+
+def _invalid(call: Callable[[], Any], got: str, expected: str) -> Bad:
+    return Bad(call, InvalidArgumentError, got, expected)
+
+
+BAD: dict[str, Bad] = {
+    # sources
+    "from_tensor_slices lengths": Bad(
+        lambda: D.from_tensor_slices({"a": [1, 2], "b": [1]}), StructureError, "'b': 1", "one length for all"
+    ),
+    "from_tensor_slices scalar": Bad(lambda: D.from_tensor_slices(3), UnsupportedValueError, "()", "one dimension"),
+    "from_tensor_slices text": Bad(lambda: D.from_tensor_slices("abc"), UnsupportedValueError, "()", "one dimension"),
+    "from_tensor_slices none": Bad(lambda: D.from_tensor_slices(None), UnsupportedValueError, "None", "arrays"),
+    "from_tensor_slices empty": Bad(lambda: D.from_tensor_slices({}), UnsupportedValueError, "{}", "at least one leaf"),
+    "from_tensor_slices object": Bad(lambda: D.from_tensor_slices(object()), UnsupportedValueError, "object", "arrays"),
+    "from_tensor_slices ragged": Bad(lambda: D.from_tensor_slices([[1], [1, 2]]), StackError, "inhomogeneous", ""),
+    "from_tensor_slices objects": Bad(
+        lambda: D.from_tensor_slices([1, None]), UnsupportedValueError, "NoneType", "bytes or str only"
+    ),
+    "from_tensors none": Bad(lambda: D.from_tensors((1, None)), UnsupportedValueError, "None", "arrays"),
+    "from_tensors big int": Bad(lambda: D.from_tensors({"n": 2**63}), UnsupportedValueError, str(2**63), ""),
+    "from_generator iterator": _invalid(
+        lambda: D.from_generator(iter([1]), output_signature=INT), "list_iterator", "a callable"
+    ),
+    "from_generator signature": _invalid(
+        lambda: D.from_generator(list, output_signature="int64"), "'int64'", "penstock.Spec(shape, dtype)"
+    ),
+    "from_generator args": _invalid(lambda: D.from_generator(list, output_signature=INT, args=5), "5", "a sequence"),
+    "from_source": _invalid(lambda: D.from_source(iter([1])), "without __len__ and __getitem__", "an object with"),
+    "from_source workers": _invalid(lambda: D.from_source([1], num_parallel_calls=0), "0", "an integer >= 1"),
+    "from_folder missing": Bad(lambda: D.from_folder("/no/such/folder"), NoFilesError, "/no/such/folder", "a folder"),
+    "from_folder no path": _invalid(lambda: D.from_folder(5), "5", "a path"),
+    "list_files nothing": Bad(lambda: D.list_files("/no/such/*.jpg"), NoFilesError, "/no/such", "at least one file"),
+    "list_files empty list": Bad(lambda: D.list_files([]), NoFilesError, "[]", "at least one file"),
+    "list_files no pattern": _invalid(lambda: D.list_files(5), "5", "a glob pattern"),
+    "list_files no patterns": _invalid(lambda: D.list_files([b"a", 5]), "5]", "a glob pattern"),
+    "range nothing": _invalid(lambda: D.range(), "0 arguments", "1 to 3"),
+    "range four": _invalid(lambda: D.range(1, 2, 3, 4), "4 arguments", "1 to 3"),
+    "range step": _invalid(lambda: D.range(1, 5, 0), "0", "another integer"),
+    "range float": _invalid(lambda: D.range(1.5), "1.5", "an integer"),
+    "range dtype": _invalid(lambda: D.range(3, output_type="nonsense"), "'nonsense'", "a NumPy dtype"),
+    "zip nothing": Bad(lambda: D.zip(), UnsupportedValueError, "()", "at least one leaf"),
+    "zip leaf": _invalid(lambda: D.zip(ten(), [1, 2]), "list at '1'", "datasets"),
+    "zip none": Bad(lambda: D.zip(ten(), None), UnsupportedValueError, "None", ""),
+    # element by element
+    "map function": _invalid(lambda: ten().map(3), "3", "a function"),
+    "map parallelism": _invalid(lambda: ten().map(abs, num_parallel_calls=0), "0", "an integer >= 1"),
+    "map parallelism bool": _invalid(lambda: ten().map(abs, num_parallel_calls=True), "True", "an integer >= 1"),
+    "map executor": _invalid(lambda: ten().map(abs, executor="gpu"), "'gpu'", "'threads'"),
+    "map on_error": _invalid(lambda: ten().map(abs, on_error="ignore"), "'ignore'", "'raise' or 'skip'"),
+    "map signature": _invalid(lambda: ten().map(abs, output_signature=[INT]), "[Spec", "penstock.Spec"),
+    "map signature none": Bad(lambda: ten().map(abs, output_signature=(INT, None)), UnsupportedValueError, "None", ""),
+    "random_map function": _invalid(lambda: ten().random_map("x"), "'x'", "a function"),
+    "random_map seed": _invalid(lambda: ten().random_map(abs, seed=1.5), "1.5", "an integer or None"),
+    "random_map parallelism": _invalid(lambda: ten().random_map(abs, num_parallel_calls=-2), "-2", "an integer >= 1"),
+    "filter predicate": _invalid(lambda: ten().filter(None), "None", "a function"),
+    "filter on_error": _invalid(lambda: ten().filter(abs, on_error=None), "None", "'raise' or 'skip'"),
+    "enumerate start": _invalid(lambda: ten().enumerate("0"), "'0'", "an integer"),
+    # grouping
+    "batch zero": _invalid(lambda: ten().batch(0), "0", "an integer >= 1"),
+    "batch negative": _invalid(lambda: ten().batch(-4), "-4", "an integer >= 1"),
+    "batch float": _invalid(lambda: ten().batch(2.0), "2.0", "an integer >= 1"),
+    "batch bool": _invalid(lambda: ten().batch(True), "True", "an integer >= 1"),
+    "batch none": _invalid(lambda: ten().batch(None), "None", "an integer >= 1"),
+    # order
+    "shuffle zero": _invalid(lambda: ten().shuffle(0), "0", "an integer >= 1 or None"),
+    "shuffle negative": _invalid(lambda: ten().shuffle(-5), "-5", "an integer >= 1 or None"),
+    "shuffle seed": _invalid(lambda: ten().shuffle(seed="entropy"), "'entropy'", "an integer or None"),
+    "repeat": _invalid(lambda: ten().repeat(-2), "-2", "an integer >= -1"),
+    "take": _invalid(lambda: ten().take(-2), "-2", "an integer >= -1"),
+    "take none": _invalid(lambda: ten().take(None), "None", "an integer >= -1"),
+    "skip": _invalid(lambda: ten().skip(1.0), "1.0", "an integer >= -1"),
+    "shard count": _invalid(lambda: ten().shard(0, 0), "0", "an integer >= 1"),
+    "shard index": _invalid(lambda: ten().shard(2, -1), "-1", "an integer >= 0"),
+    "shard index above": _invalid(lambda: ten().shard(2, 2), "2", "0 to 1, below num_shards=2"),
+    "concatenate": _invalid(lambda: ten().concatenate([1]), "[1]", "a dataset"),
+    "concatenate dtype": Bad(
+        lambda: ten().concatenate(D.from_tensor_slices([1.5])), StructureError, "float64[]", "int64[]"
+    ),
+    "concatenate structure": Bad(
+        lambda: ten().concatenate(ten().enumerate()), StructureError, "(int64[], int64[])", "int64[]"
+    ),
+    # keeping
+    "prefetch": _invalid(lambda: ten().prefetch(-2), "-2", "an integer >= -1"),
+    "with_options": _invalid(lambda: ten().with_options({"seed": 1}), "{'seed': 1}", "penstock.Options"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_verb_refuses_a_bad_argument(name: str) -> None:
+    bad = BAD[name]
+    with pytest.raises(PenstockError) as caught:
+        bad.call()
+    assert type(caught.value) is bad.kind
+    text = str(caught.value)
+    assert bad.got in text
+    assert bad.expected in text
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_verb_names_itself_and_the_users_line(name: str) -> None:
+    call = BAD[name].call
+    with pytest.raises(PenstockError) as caught:
+        call()
+    text = str(caught.value)
+    first = call.__code__.co_firstlineno
+    lines = range(first, first + 3)
+    assert any(f"test_arguments.py:{line}" in text for line in lines), text
+    assert name.split(maxsplit=1)[0] in text
+
+
+ACCEPTED: dict[str, Callable[[], Any]] = {
+    "numpy integers": lambda: ten().batch(np.int32(2)).take(np.int64(1)).shard(np.uint8(2), np.uint8(0)),
+    "shuffle AUTOTUNE": lambda: ten().shuffle(ps.AUTOTUNE),
+    "prefetch zero": lambda: ten().prefetch(0),
+    "repeat none": lambda: ten().repeat(None),
+    "map none": lambda: ten().map(abs, num_parallel_calls=None),
+    "map by position": lambda: ten().map(abs, 4, False),
+    "negative seed": lambda: ten().shuffle(seed=-5),
+    "negative start": lambda: ten().enumerate(-3),
+    "ordered nest of sources": lambda: D.zip({"a": ten(), "b": (ten(), ten())}),
+    "generator with arguments": lambda: D.from_generator(range, output_signature=INT, args=(3,)),
+    "integers of another type": lambda: D.range(3, output_type="int32"),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_verb_takes_what_tf_data_takes(name: str) -> None:
+    assert isinstance(ACCEPTED[name](), ps.Dataset)
+
+
+VERBS = [
+    lambda d: d.map(abs),
+    lambda d: d.random_map(lambda x, rng: x),
+    lambda d: d.filter(lambda x: True),
+    lambda d: d.enumerate(),
+    lambda d: d.batch(2),
+    lambda d: d.batch(2).unbatch(),
+    lambda d: d.shuffle(),
+    lambda d: d.repeat(),
+    lambda d: d.take(1),
+    lambda d: d.skip(1),
+    lambda d: d.shard(2, 0),
+    lambda d: d.concatenate(d),
+    lambda d: d.cache(),
+    lambda d: d.prefetch(),
+    lambda d: d.with_options(ps.Options()),
+    lambda d: d[1:3],
+]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verb_remembers_the_users_line(verb: Callable[[ps.Dataset], ps.Dataset]) -> None:
+    location = verb(ten())._node.location
+    assert location.file == __file__
+    assert location.line == verb.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_verb_leaves_its_input_alone(verb: Callable[[ps.Dataset], ps.Dataset]) -> None:
+    dataset = ten()
+    node = dataset._node
+    assert verb(dataset) is not dataset
+    assert dataset._node is node
+    assert [int(x) for x in dataset.iterator(0)] == list(range(10))
+
+
+def test_verbs_run_nothing() -> None:
+    def explode(*arguments: Any) -> Any:
+        raise AssertionError("ran")
+
+    source = D.from_generator(explode, output_signature=INT)
+    source.map(explode).filter(explode).random_map(explode).batch(2).cache().shuffle(3).repeat().prefetch(1)
+
+
+def test_dataset_is_not_made_directly() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"start from Dataset.from_tensor_slices"):
+        ps.Dataset()
+
+
+def test_apply_wants_a_dataset_back() -> None:
+    with pytest.raises(InvalidArgumentError, match="a function that returns a Dataset"):
+        ten().apply(lambda dataset: 3)  # type: ignore[arg-type, return-value]  # what is tested
+
+
+def test_apply_gives_what_the_function_gives() -> None:
+    assert ten().apply(lambda dataset: dataset.take(3)).cardinality() == 3
+
+
+@pytest.mark.parametrize("epoch", [-1, 1.5, "0", True])
+def test_iterator_refuses_a_bad_epoch(epoch: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="iterator: epoch"):
+        ten().iterator(epoch)
+
+
+def test_signature_of_verbs_is_that_of_tf_data() -> None:
+    shuffle = list(inspect.signature(ps.Dataset.shuffle).parameters)
+    assert shuffle == ["self", "buffer_size", "seed", "reshuffle_each_iteration"]
+    assert list(inspect.signature(ps.Dataset.batch).parameters)[:3] == ["self", "batch_size", "drop_remainder"]
+    assert list(inspect.signature(ps.Dataset.map).parameters)[:4] == [
+        "self", "map_func", "num_parallel_calls", "deterministic",
+    ]  # fmt: skip
