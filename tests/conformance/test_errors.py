@@ -583,7 +583,7 @@ def test_zip_of_no_datasets() -> None:
         (lambda ds: ds.iterator(epoch=-1), "iterator: epoch"),
         (lambda ds: Options(block_size=0), "Options: block_size"),
         (lambda ds: Options(cpu_budget=0), "Options: cpu_budget"),
-        (lambda ds: Options(executor="processes"), "Options: executor"),
+        (lambda ds: Options(executor="gpu"), "Options: executor"),
         (lambda ds: Options(seed="random"), "Options: seed"),
         (lambda ds: list(ds.with_options(Options(skip_rules=frozenset(["no_such_rule"])))), "Options: skip_rules"),
         (lambda ds: Dataset.range(), "range"),

@@ -20,7 +20,8 @@ def test_same_bytes_however_it_runs(described: Described, options: list[Options]
         dataset = described.make().with_options(way)
         assert_same_elements(collect(dataset, epoch), twin, f"{described} under {way}")
         assert_same_elements(collect(dataset, epoch), twin, f"{described} under {way}, again")
-    assert described.make().cardinality() in (len(twin), UNKNOWN_CARDINALITY)
+    if "repeat()" not in described.text:  # an endless repeat of what turns out empty ends, as in tf.data
+        assert described.make().cardinality() in (len(twin), UNKNOWN_CARDINALITY)
 
 
 @settings(max_examples=60)
