@@ -511,6 +511,8 @@ def test_source_that_is_none() -> None:
         ({"a": [1, 2], "b": 3}, UnsupportedValueError, 'leaf "b"'),
         (([1, 2], [1, 2, 3]), StructureError, "different length.*0.*2.*1.*3"),
         ([1, None], UnsupportedValueError, "objects"),
+        ([1, "a"], UnsupportedValueError, "int.*str"),
+        ([b"a", "a"], UnsupportedValueError, "bytes.*str"),
         ([[1, 2], [3]], StackError, "cannot be stacked"),
         ({}, UnsupportedValueError, "empty structure"),
         (None, UnsupportedValueError, "None"),

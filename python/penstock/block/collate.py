@@ -39,6 +39,8 @@ def as_leaf(value: Any) -> Any:
     elif isinstance(value, list):
         try:
             leaf = np.asarray(value) if value else np.empty(0)
+            if leaf.dtype.kind in "SU":  # as objects: NumPy cuts NUL bytes off the end, and makes text of numbers
+                leaf = np.array(value, dtype=object)
         except ValueError as error:
             raise StackError("a list whose items cannot be stacked", got=str(error)) from None
     elif hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
@@ -54,6 +56,8 @@ def as_leaf(value: Any) -> Any:
             return as_leaf(leaf.item())
         if leaf.dtype.kind == "O":
             kinds = {type(item) for item in leaf.ravel().tolist()}
+            if kinds in ({np.str_}, {np.bytes_}):
+                return leaf.astype("U" if np.str_ in kinds else "S").astype(object)
             if not (kinds <= {bytes} or kinds <= {str}):
                 raise UnsupportedValueError(
                     "an array of objects",
