@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
-from penstock.engine.executors.placed import placed_function
+from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import in_pass, indexed_operator
 from penstock.engine.operators.streams import BARRIERS, GeneratorSource, ReplaySource
@@ -24,7 +24,7 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: int = 0) ->
         return IndexedRun(stage, scope, indexed_operator(node), start, block_size)
     if isinstance(stage, SegmentStage):
         source = build(stage.inputs[0], scope, block_size, start)
-        return SegmentRun(stage, scope, source, placed_function(node), block_size)
+        return SegmentRun(stage, scope, source, PlacedFunction(node), block_size)
     if isinstance(stage, SourceStage):
         assert isinstance(node, Generator)
         return SourceRun(stage, scope, GeneratorSource(node, scope, block_size))

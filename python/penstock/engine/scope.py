@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from penstock.block.block import Block
+from penstock.block.columns import Array
 from penstock.block.spec import Spec, render_spec
 from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
@@ -89,18 +93,23 @@ class TaskLog:
     seen: list[Seen] = field(default_factory=list)
 
 
+Destination = Callable[[int, tuple[int, ...], np.dtype[Any]], Array | None]
+"""Leaf, shape [rows, ...] and dtype of a task's results -> their place in the batch, None where there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The place of a computation: epoch, passes of the repeats around it, and the log of the task it is in.
 
     `passes` holds (node number, pass) for every repeat beyond its first pass, so that a pipeline without the repeat
-    draws what the first pass draws.
+    draws what the first pass draws. `destination`: where the last function of a task may write its results at once.
     """
 
     services: Services
     epoch: int
     passes: tuple[tuple[int, int], ...] = ()
     log: TaskLog | None = None
+    destination: Destination | None = None
 
     @property
     def task_log(self) -> TaskLog:
@@ -110,6 +119,15 @@ class Scope:
 
     def in_task(self) -> Scope:
         return replace(self, log=TaskLog(Tally(self.services.clock)))
+
+    def aside(self) -> Scope:
+        """For a computation whose result is not that of the task."""
+        return self if self.destination is None else replace(self, destination=None)
+
+    def allocate(self, leaf: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Memory for rows of leaf `leaf` of a function's results (None: for something else)."""
+        place = self.destination(leaf, shape, dtype) if self.destination is not None and leaf is not None else None
+        return self.services.pool.array(shape, dtype) if place is None else place
 
     def in_pass(self, number: int, repetition: int) -> Scope:
         return self if repetition == 0 else replace(self, passes=(*self.passes, (number, repetition)))

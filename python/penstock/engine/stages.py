@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import BlockFunction, empty_block
-from penstock.engine.operators.indexed import BatchOperator, IndexedOperator
+from penstock.engine.operators.indexed import BatchOperator, FunctionOperator, IndexedOperator
 from penstock.engine.operators.streams import Barrier, GeneratorSource, ReplaySource
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import TaskSize, batches_or_part
@@ -279,7 +280,9 @@ class IndexedRun(RunningStage):
     def _claim_batches(self, operator: BatchOperator) -> Task:
         size = operator.node.batch_size
         batches, part = batches_or_part(self._size.rows, size)
-        if self._row == 0 and (batches or not self.stage.ordered):
+        source = operator.inputs[0]
+        is_laid_out = isinstance(source, FunctionOperator) and source.lays_out_rows
+        if self._row == 0 and (batches or is_laid_out or not self.stage.ordered):
             stop = self._stop(self._position + max(batches, 1))
             return self._range_task(self._position, stop, (stop - self._position) * size)
         return self._claim_part(operator, part or size)
@@ -292,8 +295,10 @@ class IndexedRun(RunningStage):
         assembly, start = self._assembly, self._row
         stop = min(start + rows, count)
         first = self._position * size
+        is_function = isinstance(source, FunctionOperator)  # whose results are the rows of the batch
 
         def write(scope: Scope) -> _Part:
+            scope = replace(scope, destination=partial(assembly.place, start) if is_function else None)
             block = source.rows(np.arange(first + start, first + stop, dtype=np.int64), scope)
             return _Part(assembly.write(start, block), int(stop == count), block.nbytes)
 

@@ -6,6 +6,7 @@ doing, when the trainer's end of the lifeline closes, so it cannot outlive it.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import gc
 import os
@@ -32,6 +33,9 @@ from penstock.engine.scope import Scope, Services
 from penstock.telemetry.clock import Clock
 
 READY = "ready"
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_LARGEST_ON_HEAP = 32 * 2**20  # what glibc takes at most
+_KEPT_BYTES = 256 * 2**20
 _LATER = Failure(AssertionError("this failure stayed with the trainer"))
 
 
@@ -40,6 +44,7 @@ def main(connection: int, lifeline: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _die_with(lifeline)
+    _keep_memory()
     link = Link(socket.socket(fileno=connection))
     worker = Worker()
     gc.freeze()  # what was imported stays: the collector need not look at it again
@@ -65,6 +70,16 @@ def _die_with(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
         os._exit(0)
+
+
+def _keep_memory() -> None:
+    """Freed arrays stay mapped for the next ones (glibc only): fresh pages cost more than filling warm ones."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return
+    mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
+    mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def _flush() -> None:

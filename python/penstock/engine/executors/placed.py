@@ -1,9 +1,11 @@
 """A function on blocks, wherever it was placed: in this thread, or in a worker process while this thread waits.
 
-Law: where a block runs changes nothing but time. So a function that is known to be pure need not wait for workers that
-are still starting: until one is ready its blocks run here, and the first batch comes as soon as from threads. A block
-whose worker dies is run again; when it has cost two workers its elements go one by one, so that those before the fatal
-one are delivered, and the error names it.
+Law: where a block runs changes nothing but time. So a function that is known to be pure need not wait for workers: its
+first blocks run here, short work starts none, and until one is ready the rest runs here too. The first batch comes as
+soon as from threads; interpreters that start beside it would make it come three times as late.
+
+A block whose worker dies is run again; when it has cost two workers its elements go one by one, so that those before
+the fatal one are delivered, and the error names it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from typing import Literal
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks
-from penstock.block.columns import Array
+from penstock.block.collate import LARGE_ROW_BYTES
+from penstock.block.columns import Array, FreshColumn
 from penstock.engine.executors.processes import DiedError, shared_pool
 from penstock.engine.executors.wire import (
     Answer,
@@ -27,18 +30,14 @@ from penstock.engine.executors.wire import (
     unpack_log,
     with_failure,
 )
-from penstock.engine.operators.functions import BlockFunction, block_function, empty_block
+from penstock.engine.operators.functions import block_function, empty_block
 from penstock.engine.scope import Scope
 from penstock.errors import UnsupportedValueError, WorkerError
 from penstock.graph.node import Node
 from penstock.plan.place import executor_of, is_pure
 
 _DEATHS_AS_BLOCK = 2
-
-
-def placed_function(node: Node) -> BlockFunction:
-    """What a segment node does to one block, where its placement says."""
-    return PlacedFunction(node)
+_HERE_FIRST_SECONDS = 0.1
 
 
 class PlacedFunction:
@@ -51,6 +50,8 @@ class PlacedFunction:
         self._executor: Literal["threads", "processes"] | None = None
         self._is_pure = False
         self._recipe: tuple[bytes, bytes] | None = None
+        self._spent_here_s = 0.0
+        self.lays_out_rows = False  # whether its blocks come as one array a leaf, of rows worth not copying again
 
     def __call__(self, block: Block, scope: Scope) -> Block:
         services = scope.services
@@ -95,10 +96,12 @@ class PlacedFunction:
         """Raises: DiedError."""
         digest, text = self._shipped()
         pool = shared_pool()
+        if self._is_pure and self._spent_here_s < _HERE_FIRST_SECONDS and not pool.has_workers():
+            return self._run_here(block, scope)
         pool.start(scope.services.process_workers)
         worker = pool.acquire(may_wait=not self._is_pure)
         if worker is None:
-            return self._run(block, scope) if pool.is_closed else self._here(block, scope)
+            return self._run(block, scope) if pool.is_closed else self._run_here(block, scope)
         packed, _ = pack_block(block, stacked=False)
         services = scope.services
         task = Task(digest, None, (), packed, block.failure is not None, services.seed, scope.epoch, scope.passes, None)
@@ -109,6 +112,14 @@ class PlacedFunction:
             raise
         pool.release(worker)
         return self._taken(answer, stacks, block, scope)
+
+    def _run_here(self, block: Block, scope: Scope) -> Block:
+        clock = scope.services.clock
+        began = clock.now()
+        try:
+            return self._here(block, scope)
+        finally:
+            self._spent_here_s += clock.now() - began
 
     def _shipped(self) -> tuple[bytes, bytes]:
         """The function's digest and recipe, pickled once. Raises: UnsupportedValueError."""
@@ -147,7 +158,11 @@ class PlacedFunction:
         failure = block.failure if answer.keeps_failure else None
         if answer.failure is not None:
             failure = Failure(unpack_error(answer.failure))
-        return with_failure(unpack_block(answer.block, stacks, block.origins), failure)
+        done = unpack_block(answer.block, stacks, block.origins)
+        self.lays_out_rows = any(isinstance(column, FreshColumn) and column.nbytes for column in done.columns) and (
+            done.nbytes >= LARGE_ROW_BYTES * len(done)
+        )
+        return with_failure(done, failure)
 
 
 _NONE = np.empty(0, dtype=np.int64)

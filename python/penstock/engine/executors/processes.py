@@ -254,6 +254,11 @@ class ProcessPool:
             self._busy.discard(worker)
             self._change.notify()
 
+    def has_workers(self) -> bool:
+        """Whether any have been started."""
+        with self._change:
+            return bool(self._idle or self._busy)
+
     def pids(self) -> list[int]:
         """The process ids of its workers."""
         with self._change:

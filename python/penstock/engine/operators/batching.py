@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block, Failure
 from penstock.block.collate import fill, stack_error
-from penstock.block.columns import Array, BytesColumn, Column, FreshColumn, Indices, RowsColumn
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, FreshColumn, Indices, RowsColumn
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, concat_origins
 from penstock.block.tree import Structure
 from penstock.engine.buffers import ALIGNMENT, BufferPool
@@ -116,6 +117,7 @@ class Assembly:
         self._pool = pool
         self._lock = threading.Lock()
         self._outs: list[Array] = []
+        self._early: dict[int, Array] = {}
         self._structure = Structure()
         self._columns: tuple[Column, ...] = ()
         self._parts: dict[int, Origins] = {}
@@ -137,16 +139,34 @@ class Assembly:
         if block.structure == self._structure and dtypes == [column.spec.dtype for column in self._columns]:
             try:
                 for name, column, out in zip(block.structure.names(), block.columns, self._outs, strict=True):
-                    fill(name, column, out, start, block.describe)
+                    if not _is_at(column, out[start:]):
+                        fill(name, column, out, start, block.describe)
             except StackError:
                 self._odd[start] = block
         return block.failure
 
     def _allocate(self, block: Block) -> None:
         self._structure, self._columns = block.structure, block.columns
-        for column in block.columns:
+        for leaf, column in enumerate(block.columns):
             shape = column.values[0].shape if isinstance(column, RowsColumn) else column.values.shape[1:]
-            self._outs.append(self._pool.array((self._count, *shape), column.spec.dtype))
+            early = self._early.get(leaf)
+            if early is None or early.shape[1:] != shape or early.dtype != column.spec.dtype:
+                early = self._pool.array((self._count, *shape), column.spec.dtype)
+            self._outs.append(early)
+        self._early.clear()
+
+    def place(self, start: int, leaf: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+        """Rows from `start` on of a leaf of the batch, to write results into at once; None if they do not fit."""
+        with self._lock:
+            if self._outs:
+                out = self._outs[leaf] if leaf < len(self._outs) else None
+            else:
+                out = self._early.get(leaf)
+                if out is None:
+                    out = self._early[leaf] = self._pool.array((self._count, *shape[1:]), dtype)
+        if out is None or out.shape[1:] != shape[1:] or out.dtype != dtype or start + shape[0] > len(out):
+            return None
+        return out[start : start + shape[0]]
 
     def batch(self) -> Block:
         """The whole batch, as a block of one element; a failure when its rows differ in shape."""
@@ -171,6 +191,11 @@ class Assembly:
                 if odd is not None:
                     return stack_error(name, shapes[odd], self._parts[start].describe(odd), expected)
         raise AssertionError("no row differs in shape")
+
+
+def _is_at(column: Column, place: Array) -> bool:
+    """Whether the rows of `column` were written where they belong from the start."""
+    return isinstance(column, ArrayColumn) and column.values.ctypes.data == place.ctypes.data
 
 
 def _row_shapes(column: Column) -> list[tuple[int, ...]]:

@@ -42,9 +42,9 @@ def block_function(node: Node) -> BlockFunction:
         steps = [_measured(step, block_function(step)) for step in node.steps]
 
         def run_all(block: Block, scope: Scope) -> Block:
-            for step in steps:
-                block = step(block, scope)
-            return block
+            for step in steps[:-1]:
+                block = step(block, scope.aside())
+            return steps[-1](block, scope)
 
         return run_all
     if isinstance(node, Map):
@@ -144,7 +144,7 @@ class MapFunction:
         if self._compiled is None:
             self._compiled = Compiled(node.function, scope.services.warn, node.label)
         key, ids = scope.key("map", node.number, node.seed), _once(block.origins.ids)
-        allocate = scope.services.pool.array
+        allocate = scope.allocate
 
         def eager(rows: Block) -> Block:
             return self._eager(rows, scope.in_task())
@@ -159,7 +159,7 @@ class MapFunction:
         if len(block) == 1 or not self._compiled.has_program(block):
             return self._eager(block, scope)
         # Some row failed. Each alone, so that only what fails is left to Python, whatever else is in its block.
-        rows = [self(block.slice(row, row + 1), scope) for row in range(len(block))]
+        rows = [self(block.slice(row, row + 1), scope.aside()) for row in range(len(block))]
         return concat_blocks(rows)
 
     def _finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block:
@@ -303,7 +303,7 @@ class FilterFunction:
             if self._compiled is None:
                 self._compiled = Compiled(self._node.predicate, scope.services.warn, self._node.label)
             key, ids = scope.key("map", self._node.number, None), _once(block.origins.ids)
-            allocate = scope.services.pool.array
+            allocate = scope.aside().allocate
             result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()), allocate)
             if result is not None and _is_mask(result[1]):
                 return _masked(block, result[1][0])

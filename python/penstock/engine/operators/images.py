@@ -20,12 +20,18 @@ from penstock.rng import Rng, UInt64s
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
-Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
+Allocate = Callable[[int | None, tuple[int, ...], np.dtype[Any]], Array]  # leaf of the result or None, shape, dtype
 Streams = Callable[[int, int], Rng]  # of a row, for an op number
 
 
-def run_fused(fused: FusedImages, contents: Column, key: int, ids: Callable[[], UInt64s], allocate: Allocate) -> Column:
-    """The images of a block of JPEGs, in a new buffer [n, height, width, c] (or [n, c, height, width]).
+def run_fused(
+    fused: FusedImages,
+    contents: Column,
+    key: int,
+    ids: Callable[[], UInt64s],
+    allocate: Callable[[tuple[int, ...], np.dtype[Any]], Array],
+) -> Column:
+    """The images of a block of JPEGs, [n, height, width, c] (or [n, c, height, width]), where `allocate` puts them.
 
     Raises: DecodeError: a row is no JPEG, or its region does not fit; nothing is kept then.
     """

@@ -20,9 +20,9 @@ from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, Ro
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
 from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
-from penstock.engine.executors.placed import placed_function
+from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts, stack_batches
-from penstock.engine.operators.functions import BlockFunction, collate, empty_block
+from penstock.engine.operators.functions import collate, empty_block
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.node import Node
@@ -241,10 +241,15 @@ class FunctionOperator(IndexedOperator):
 
     def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
         super().__init__(node, inputs)
-        self._function: BlockFunction = placed_function(node)
+        self._function = PlacedFunction(node)
+
+    @property
+    def lays_out_rows(self) -> bool:
+        """Whether its rows have come as a batch would lie, so that whole batches need no copy and parts would."""
+        return self._function.lays_out_rows
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
-        return self._function(self.inputs[0].rows(positions, scope), scope)
+        return self._function(self.inputs[0].rows(positions, scope.aside()), scope)
 
 
 class EnumerateOperator(IndexedOperator):

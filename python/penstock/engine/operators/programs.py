@@ -7,6 +7,7 @@ errors are located and worded by one piece of code, and `check` compares the two
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,19 @@ def run_program(
     last = _last_uses(program)
     for number, step in enumerate(program.steps):
         if step.op == FUSED:
-            values.append(run_fused(step.args[1], values[step.args[0].index], key, ids, allocate))
+            place = partial(allocate, _leaf_of(program, program.inputs + number))
+            values.append(run_fused(step.args[1], values[step.args[0].index], key, ids, place))
         else:
             values.append(_run_step(step, values, count, key, ids))
         for index in last.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)
+
+
+def _leaf_of(program: Program, index: int) -> int | None:
+    """The one leaf of the result that value `index` is; None when it is none, or several."""
+    leaves = [leaf for leaf, output in enumerate(program.outputs) if isinstance(output, Ref) and output.index == index]
+    return leaves[0] if len(leaves) == 1 else None
 
 
 def _output(output: Any, values: Values, count: int) -> Column:

@@ -20,7 +20,7 @@ from penstock.block.origin import NOWHERE, SourceOrigins
 from penstock.engine.cache import CacheStore, read_only
 from penstock.engine.operators.batching import stack_batches
 from penstock.engine.operators.functions import collate, empty_block
-from penstock.engine.operators.indexed import enumerate_block, zip_blocks
+from penstock.engine.operators.indexed import enumerate_block, interleave_blocks, zip_blocks
 from penstock.engine.scope import Scope
 from penstock.errors import SourceError
 from penstock.graph.node import Node, becomes_index_driven
@@ -171,45 +171,71 @@ class ShuffleBarrier(Barrier):
         known = count if count >= 0 else _SHUFFLE_BUFFER_OF_UNKNOWN
         self._size = known if node.buffer_size is None else node.buffer_size
         self._key = scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
-        self._held: Block | None = None
+        self._parts: list[Block] = []  # what arrived since the last clean-up, and what was held then
+        self._starts: list[int] = []  # the number of each part's first row
+        self._total = 0
+        self._slots: list[int] = []  # the numbers of the rows held
         self._left = 0
 
     def _draws(self, count: int) -> list[int]:
         """`count` 32-bit draws, those of the next elements to leave."""
         ids = np.arange(self._left, self._left + count, dtype=np.uint64)
+        self._left += count
         words: list[int] = philox(self._key, ids, 0, 1)[:, 0].tolist()
         return words
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         if not len(block):
             return []
-        held = 0 if self._held is None else len(self._held)
-        joined = block if self._held is None else concat_blocks([self._held, block])
-        free = min(max(self._size - held, 0), len(block))
-        slots = list(range(held + free))
+        first, slots = self._total, self._slots
+        self._add(block)
+        free = min(self._size - len(slots), len(block))
+        slots.extend(range(first, first + free))
         leaving: list[int] = []
-        draws = self._draws(len(block) - free)
-        for arriving, draw in enumerate(draws, held + free):
+        for arriving, draw in enumerate(self._draws(len(block) - free), first + free):
             slot = (draw * len(slots)) >> 32
             leaving.append(slots[slot])
             slots[slot] = arriving
-        self._left += len(leaving)
-        self._held = joined.take(np.array(slots, dtype=np.int64)) if leaving else joined
-        return [joined.take(np.array(leaving, dtype=np.int64))] if leaving else []
+        gone = [self._rows(leaving)] if leaving else []
+        if self._total > 2 * self._size + _BLOCK_ELEMENTS:
+            self._clean_up()
+        return gone
+
+    def _add(self, block: Block) -> None:
+        self._parts.append(block)
+        self._starts.append(self._total)
+        self._total += len(block)
+
+    def _rows(self, numbers: list[int]) -> Block:
+        """The rows of these numbers, in this order."""
+        wanted = np.array(numbers, dtype=np.int64)
+        part_of = np.searchsorted(self._starts, wanted, side="right") - 1
+        groups = []
+        for part in np.unique(part_of).tolist():
+            places = np.flatnonzero(part_of == part)
+            groups.append((places, self._parts[part].take(wanted[places] - self._starts[part])))
+        return interleave_blocks(groups, wanted)
+
+    def _clean_up(self) -> None:
+        """Let go of what has left. Rows move once for each buffer's worth that arrives: constant cost."""
+        held = self._rows(self._slots)
+        self._parts, self._starts, self._total = [], [], 0
+        self._add(held)
+        self._slots = list(range(len(held)))
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
-        held, self._held = self._held, None
-        if held is None:
-            return []
-        slots = list(range(len(held)))
+        slots, self._slots = self._slots, []
         order: list[int] = []
-        for draw in self._draws(len(held)):
+        for draw in self._draws(len(slots)):
             slot = (draw * len(slots)) >> 32
             order.append(slots[slot])
             slots[slot] = slots[-1]
             slots.pop()
-        return [held.take(np.array(order, dtype=np.int64))]
+        starts = range(0, len(order), _BLOCK_ELEMENTS)
+        gone = [self._rows(order[start : start + _BLOCK_ELEMENTS]) for start in starts]
+        self._parts = []
+        return gone
 
 
 class PermutationBarrier(Barrier):
