@@ -1,4 +1,4 @@
-# ruff: noqa: B008, ICN001, NPY002, PLW0108, T201  # these are the functions that linters warn of; none is called
+# ruff: noqa: B008, ICN001, NPY002, T201  # these are the functions that linters warn of; none is called
 """Functions that must not be called pure: each with a part of the reason it is refused for."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: PIE804, PLC3002, PLW0108  # users do write so
+# ruff: noqa: PIE804, PLC3002  # users do write so
 """Functions that prepare data the way people write them, and that `impurity` must see to be pure."""
 
 from __future__ import annotations
