@@ -412,7 +412,6 @@ def test_a_view_of_a_batch_keeps_its_memory() -> None:
     assert all((view == np.arange(64) + (8 * place + 3) * 64).all() for place, view in enumerate(views))
 
 
-@pytest.mark.xfail(strict=True, reason="a block of a generator is handed over when it is full, not when it is wanted")
 def test_generator_that_waits_for_the_consumer() -> None:
     """What a generator has yielded is delivered while it prepares the next: a queue fed by the training loop works."""
     taken = threading.Semaphore(1)

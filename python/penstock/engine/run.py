@@ -20,6 +20,7 @@ from penstock.engine.stages import Outcome, RunningStage, Task
 from penstock.errors import ClosedError, ForkedError
 
 _JOIN_SECONDS = 5.0
+_HURRY_SECONDS = 0.01
 _START_SECONDS = 0.5
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 
@@ -76,7 +77,8 @@ class Run:
                 # A thread that would wait may as well work, where the work is shorter than being woken up twice.
                 task = self.scheduler.claim(only_short=True)
                 if task is None:
-                    self._result.wait()
+                    if not self._result.wait(_HURRY_SECONDS if self.scheduler.has_source() else None):
+                        self.scheduler.hurry()
                 else:
                     self.scheduler.commit(task, self._execute_unlocked(task))
 

@@ -13,7 +13,7 @@ from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.scope import Seen, Skipped, agree, disagreement
-from penstock.engine.stages import Outcome, RunningStage, Task
+from penstock.engine.stages import Outcome, RunningStage, SourceRun, Task
 from penstock.telemetry.tally import StepTotals
 
 
@@ -83,6 +83,17 @@ class Scheduler:
     def next_block(self) -> Block | None:
         """A finished block of the root, or None if none waits."""
         return self.root.take() if self.root.ready else None
+
+    def has_source(self) -> bool:
+        """Whether a source may come to keep its task waiting while it has something to give."""
+        return any(isinstance(stage, SourceRun) and not stage.ended for stage in self.stages())
+
+    def hurry(self) -> None:
+        """The consumer starves: have sources hand over what they hold, before their tasks end."""
+        for stage in self.stages():
+            outcome = stage.hurry() if isinstance(stage, SourceRun) else None
+            if outcome is not None:
+                stage.put_out(outcome, self._check)
 
     def is_stuck(self) -> bool:
         """Nothing runs, nothing waits for the consumer, and more should come: a fault of the engine, not of a user."""

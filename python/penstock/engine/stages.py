@@ -178,11 +178,16 @@ class RunningStage:
     def _put_out(self, sequence: int, check: Callable[[Outcome], None]) -> None:
         task, outcome = self._finished.pop(sequence)
         self.counts.hold(-outcome.nbytes, -outcome.elements)
-        if self._failed:
-            return
+        if not self._failed:
+            self.put_out(outcome, check, task.whole)
+
+    def put_out(
+        self, outcome: Outcome, check: Callable[[Outcome], None], whole: Callable[[], Block] | None = None
+    ) -> None:
+        """Put out what has its turn."""
         check(outcome)
-        if task.whole is not None and not outcome.blocks:
-            outcome.blocks = [task.whole()]
+        if whole is not None and not outcome.blocks:
+            outcome.blocks = [whole()]
         for block in outcome.blocks:
             self._offer(block)
             if self._failed:
@@ -375,13 +380,25 @@ class SourceRun(RunningStage):
 
         def run(scope: Scope) -> tuple[list[Block], bool]:
             node = self.stage.node
-            empty = empty_block(NOWHERE)
-            block = scope.task_log.tally.measure(
-                node.key, node.label, lambda: empty if (produced := self._source.produce(scope)) is None else produced
-            )
-            return ([block], False) if len(block) or block.failure else ([], True)
+            ended = False
+
+            def produce() -> Block:
+                nonlocal ended
+                produced = self._source.produce(scope)
+                ended = produced is None
+                return empty_block(NOWHERE) if produced is None else produced
+
+            return [scope.task_log.tally.measure(node.key, node.label, produce)], ended
 
         return self._task(run, 0)
+
+    def hurry(self) -> Outcome | None:
+        """What a source that keeps its task waiting has yielded so far: the consumer starves, so it goes out now."""
+        if not self.running or self.ready or not isinstance(self._source, GeneratorSource):
+            return None
+        scope = self.scope.in_task()
+        block = self._source.drain(scope)
+        return Outcome([block], scope.task_log) if len(block) else None
 
     def is_short(self) -> bool:
         return False  # a generator may block at any element

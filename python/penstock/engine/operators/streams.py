@@ -7,6 +7,7 @@ What a barrier gives depends on the elements that came in, never on how they wer
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -38,7 +39,8 @@ _SHUFFLE_BUFFER_OF_UNKNOWN = 16384
 class GeneratorSource:
     """Blocks of a fresh generator.
 
-    A block ends when it is large enough or took long enough: an element that was slow to come travels at once.
+    A block ends when it is large enough or took long enough: an element that was slow to come travels at once. While
+    the generator keeps `produce` waiting, `drain` gives what it has yielded so far, so one fed by the consumer works.
     """
 
     def __init__(self, node: Generator, scope: Scope, block_size: int | None) -> None:
@@ -48,37 +50,47 @@ class GeneratorSource:
         self._iterator: Iterator[Any] | None = None
         self._finished = False
         self._pulled = 0
+        self._open: list[Any] = []  # yielded, not handed over; the last `len(_open)` of `_pulled`
+        self._lock = threading.Lock()
 
     def produce(self, scope: Scope) -> Block | None:
         """The next block, None at the end."""
-        values: list[Any] = []
         failure: Failure | None = None
         limit = self._block_size or _BLOCK_ELEMENTS
         if self._node.limit is not None:
             limit = min(limit, self._node.limit - self._pulled)
         deadline = scope.services.clock.now() + _BLOCK_SECONDS
-        size = 0
+        size = count = 0
         try:
             if self._iterator is None and limit > 0 and not self._finished:
                 self._iterator = iter(self._node.function(*self._node.args))
-            while len(values) < limit and size < _BLOCK_BYTES and self._iterator is not None:
+            while count < limit and size < _BLOCK_BYTES and self._iterator is not None:
                 value = detached(next(self._iterator))
-                values.append(value)
+                with self._lock:
+                    self._open.append(value)
+                    self._pulled += 1
+                count += 1
                 size += _rough_bytes(value)
                 if self._block_size is None and scope.services.clock.now() > deadline:
                     break
         except StopIteration:
             self._iterator, self._finished = None, True
         except Exception as error:  # noqa: BLE001  # whatever the user's generator raises is told with its place
-            failure = Failure(self._wrap(error, self._pulled + len(values)))
-        origins = SourceOrigins(
-            self._node.number,
-            self._node.label,
-            np.arange(self._pulled, self._pulled + len(values), dtype=np.int64),
-        )
-        self._pulled += len(values)
+            failure = Failure(self._wrap(error, self._pulled))
+        block = self._handed_over(scope, failure)
+        return None if count == 0 and failure is None else block
+
+    def drain(self, scope: Scope) -> Block:
+        """What has been yielded and not handed over; called while `produce` waits, from another thread."""
+        return self._handed_over(scope, None)
+
+    def _handed_over(self, scope: Scope, failure: Failure | None) -> Block:
+        with self._lock:
+            values, self._open = self._open, []
+            numbers = np.arange(self._pulled - len(values), self._pulled, dtype=np.int64)
+        origins = SourceOrigins(self._node.number, self._node.label, numbers)
         if not values:
-            return None if failure is None else empty_block(origins, failure)
+            return empty_block(origins, failure)
         return collate(self._node, values, origins, failure, scope=scope, declared=self._node.declared)
 
     def _wrap(self, error: Exception, index: int) -> SourceError:
