@@ -17,6 +17,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.engine.executors.processes import close_shared_pool, shared_pool
+from penstock.engine.operators.batching import Assembly
 from penstock.errors import UnsupportedValueError, UserFunctionError, WorkerError
 from penstock.testing import assert_same_elements, collect
 
@@ -122,6 +123,22 @@ def test_large_arrays_come_as_views_that_are_aligned_and_writable() -> None:
         assert batch.flags.c_contiguous
 
 
+def test_whole_batches_lie_where_the_worker_wrote_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    monkeypatch.setattr(Assembly, "write", lambda self, start, block: written.append(start) or None)
+    large = Dataset.range(64).map(lambda x: np.full((64, 64, 4), x), executor="processes").batch(8)
+    with large.with_options(Options(block_size=8, cpu_budget=2)).iterator(epoch=0) as iterator:
+        addresses = [batch.ctypes.data for batch in iterator]
+    assert not written
+    assert all(address % 64 == 0 for address in addresses)
+
+
+def test_short_pure_work_starts_no_worker() -> None:
+    close_shared_pool()
+    assert [int(x) for x in Dataset.range(9).map(lambda x: x + 1, executor="processes")] == list(range(1, 10))
+    assert not shared_pool().has_workers()
+
+
 def test_values_of_every_kind() -> None:
     def kinds(x: int) -> dict[str, Any]:
         return {
@@ -220,7 +237,10 @@ def test_a_closed_pool_is_made_anew() -> None:
     before = shared_pool().pids()
     close_shared_pool()
     assert not any(map(_is_alive, before))
-    assert [int(x) for x in Dataset.range(5).map(lambda x: x, executor="processes")] == list(range(5))
+    log: list[int] = []  # not pure, so it waits for a worker
+    assert [int(x) for x in Dataset.range(5).map(lambda x: log.append(x) or x, executor="processes")] == list(range(5))
+    assert shared_pool().has_workers()
+    assert not log
 
 
 # --- scripts ----------------------------------------------------------------------------------------------------------

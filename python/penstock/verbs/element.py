@@ -30,14 +30,17 @@ class ElementVerbs(Verbs):
         Any Python function. One made of Penstock's and NumPy's operations is compiled when its first block is seen, and
         runs on whole blocks (`compile=False` opts out; `@penstock.function` demands it). Known to be pure, it runs on
         as many workers as there are cores; otherwise on one, in order, as tf.data would run it (`explain()` says which
-        and why). An integer `num_parallel_calls`, or `executor="threads"`, is your word that it may run in parallel.
-        Arrays it is given may be read-only.
+        and why). An integer `num_parallel_calls`, or an `executor`, is your word that it may run in parallel:
+        `executor="processes"` in worker processes, for functions that hold the GIL (docs/howto/python-functions.md:
+        fresh interpreters, which import modules anew and never run the main script). Arrays it is given may be
+        read-only.
 
         deterministic: False lets results arrive as they complete. output_signature: what it returns, else found by
         running the first element when asked for. on_error: "skip" drops elements for which it raises; they are
         counted and kept in `iterator.skipped`.
         Raises, while iterating: UserFunctionError with your own traceback, the element's origin and this line;
-        StructureError when a later result has another structure, dtype or rank.
+        StructureError when a later result has another structure, dtype or rank; with processes, UnsupportedValueError
+        when the function cannot be pickled, WorkerError when an element ends its worker again and again.
         """
         return self._map(
             "map", map_func, num_parallel_calls=num_parallel_calls, deterministic=deterministic,

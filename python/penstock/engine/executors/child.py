@@ -90,10 +90,6 @@ def _flush() -> None:
             continue
 
 
-def _ignore(text: str) -> None:
-    """Functions say nothing through the services."""
-
-
 class Worker:
     """The functions this process knows, by digest."""
 
@@ -123,7 +119,8 @@ class Worker:
 
     def _run(self, function: BlockFunction, task: Task) -> tuple[Answer, list[Stack]]:
         given = with_failure(unpack_block(task.block, ()), _LATER if task.has_failure else None)
-        services = Services(task.seed, self._pool, Clock(), 0, _ignore)
+        warned: list[str] = []
+        services = Services(task.seed, self._pool, Clock(), 0, warned.append)
         scope = Scope(services, task.epoch, task.passes).in_task()
         cpu = services.clock.cpu()
         block: Block = function(given, scope)
@@ -131,4 +128,4 @@ class Worker:
         packed, columns = pack_block(block, stacked=True, known=given.origins)
         keeps = block.failure is _LATER
         failure = None if keeps or block.failure is None else pack_error(block.failure.error)
-        return Answer(packed, failure, keeps, pack_log(scope.task_log), cpu_s), columns
+        return Answer(packed, failure, keeps, pack_log(scope.task_log), cpu_s, tuple(warned)), columns

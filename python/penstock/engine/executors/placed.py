@@ -151,6 +151,8 @@ class PlacedFunction:
             raise error
         if answer.block is None or answer.log is None:
             raise AssertionError("an answer without a block")
+        for text in answer.warned:
+            scope.services.warn(text)
         log = unpack_log(answer.log)
         scope.task_log.seen.extend(log.seen)
         scope.task_log.skipped.extend(log.skipped)

@@ -223,8 +223,8 @@ class PackedLog:
 class Answer:
     """What became of a task. `failure` follows the block; `keeps_failure`: it is the one that stayed behind.
 
-    cpu_s: CPU seconds of it all. raised: the worker itself could not do it, and there is no block; is_unloadable:
-    because the function could not be loaded there.
+    cpu_s: CPU seconds of it all. warned: what the functions want told. raised: the worker itself could not do it, and
+    there is no block; is_unloadable: because the function could not be loaded there.
     """
 
     block: PackedBlock | None = None
@@ -232,6 +232,7 @@ class Answer:
     keeps_failure: bool = False
     log: PackedLog | None = None
     cpu_s: float = 0.0
+    warned: tuple[str, ...] = ()
     raised: PackedError | None = None
     is_unloadable: bool = False
 
