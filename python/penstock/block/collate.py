@@ -6,6 +6,7 @@ array; anything with `__array__` (tensors, Pillow images) is its array; None and
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -120,6 +121,42 @@ def detached(value: Any) -> Any:
     ):
         return value
     return as_leaf(value).copy() if hasattr(value, "__array__") else bytes(value)
+
+
+def shielded(value: Any, references: int = 3) -> Any:
+    """`value`, its arrays read-only where something else may hold them: a view, or an array that is not fresh.
+
+    A pure function may return a captured array, or part of one, as it is; who receives it must not write into it.
+    `references`: those to a fresh array here, with CPython's own; fewer than counted never makes an error, only a view.
+    """
+    if type(value) is np.ndarray:
+        if value.flags.owndata and sys.getrefcount(value) <= references:
+            return value
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if type(value) is tuple:
+        return tuple([shielded(part, references + 1) for part in value])
+    if type(value) is dict:
+        return {key: shielded(part, references + 1) for key, part in value.items()}
+    return value
+
+
+def as_promised(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number or list as the dtype a signature promises, where that loses nothing; else `value` itself."""
+    if dtype.kind not in "biufc" or not isinstance(value, int | float | list) or isinstance(value, np.generic):
+        return value
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" or not (
+            np.can_cast(array.dtype, dtype, "same_kind") or (array.dtype.kind == "i" and dtype.kind in "uf")
+        ):
+            return value
+        cast = array.astype(dtype)
+        exact = array.dtype.kind == "f" or bool((cast == array).all())
+        return cast[()] if exact else value
+    except (ValueError, OverflowError):
+        return value
 
 
 class RowError(Exception):

@@ -63,6 +63,11 @@ class Lowering:
         said = [step.deterministic for step in steps if isinstance(step, Map) and step.deterministic is not None]
         return all(said) if said else self.deterministic
 
+    def insists(self, node: Node) -> bool:
+        """Whether `node` says `deterministic=True` itself, whatever the options say."""
+        steps = node.steps if isinstance(node, Chain) else (node,)
+        return any(isinstance(step, Map) and step.deterministic is True for step in steps)
+
 
 def lower(graph: Node, cpus: int, deterministic: bool, executor: str | None = None) -> Plan:
     """The plan of an optimized graph, for `cpus` cores. `executor`: what the options say of functions."""
@@ -95,7 +100,7 @@ def _segment(node: Node, lowering: Lowering) -> Stage:
         and not (width.serial or below.width.serial or isinstance(below.node, Batch))
     ):
         wider = max(width, below.width, key=lambda w: (w.reason != "native", w.workers))
-        return IndexedStage(node=node, width=wider, ordered=ordered and below.ordered)
+        return IndexedStage(node=node, width=wider, ordered=ordered and (below.ordered or lowering.insists(node)))
     return SegmentStage(node=node, inputs=(below,), width=width, ordered=ordered or width.serial)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks, preview
-from penstock.block.collate import RowError, column_of, detached
+from penstock.block.collate import RowError, as_promised, column_of, detached, shielded
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
 from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.spec import Spec
@@ -90,7 +90,7 @@ class _Calls:
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
                         result = self.function(*arguments)
-                        results.append(detached(result) if self.copies else result)
+                        results.append(detached(result) if self.copies else shielded(result))
                         kept.append(row)
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
                     if self.node.on_error == "raise":
@@ -202,6 +202,8 @@ def collate(
     columns: list[Column] = []
     for index, name in enumerate(structure.names()):
         values: Sequence[Any] = leaves if structure.is_leaf else [row[index] for row in leaves]
+        if declared is not None:
+            values = [as_promised(value, declared.specs[index].dtype) for value in values]
         values = values[: len(leaves)]
         while values:
             try:
