@@ -1,5 +1,28 @@
 """Images: the public face, with the names of tf.image (and `cast`, `normalize`, `random_resized_crop`)."""
 
+from penstock.ops.color import (
+    adjust_contrast,
+    adjust_gamma,
+    adjust_hue,
+    adjust_saturation,
+    grayscale_to_rgb,
+    per_image_standardization,
+    random_contrast,
+    random_hue,
+    random_saturation,
+    rgb_to_grayscale,
+)
+from penstock.ops.geometry import (
+    cutout,
+    flip_up_down,
+    pad_to_bounding_box,
+    random_cutout,
+    random_flip_up_down,
+    resize_with_crop_or_pad,
+    resize_with_pad,
+    rot90,
+    transpose,
+)
 from penstock.ops.image import (
     adjust_brightness,
     central_crop,
@@ -17,15 +40,34 @@ from penstock.ops.math import cast
 
 __all__ = [
     "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
     "cast",
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "cutout",
     "flip_left_right",
+    "flip_up_down",
+    "grayscale_to_rgb",
     "normalize",
+    "pad_to_bounding_box",
+    "per_image_standardization",
     "random_brightness",
+    "random_contrast",
     "random_crop",
+    "random_cutout",
     "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
     "random_resized_crop",
+    "random_saturation",
     "resize",
+    "resize_with_crop_or_pad",
+    "resize_with_pad",
+    "rgb_to_grayscale",
+    "rot90",
+    "transpose",
 ]

@@ -1,5 +1,15 @@
 """Files and codecs: the public face, with the names of tf.io."""
 
+from penstock.ops.codecs import decode_and_crop_jpeg, decode_image, encode_jpeg, encode_png, extract_jpeg_shape
 from penstock.ops.io import decode_jpeg, decode_png, read_file
 
-__all__ = ["decode_jpeg", "decode_png", "read_file"]
+__all__ = [
+    "decode_and_crop_jpeg",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "read_file",
+]

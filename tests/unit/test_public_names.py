@@ -22,11 +22,20 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.image": (
         ps.image,
         (
-            "adjust_brightness cast central_crop convert_image_dtype crop_to_bounding_box flip_left_right normalize "
-            "random_brightness random_crop random_flip_left_right random_resized_crop resize"
+            "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation cast central_crop "
+            "convert_image_dtype crop_to_bounding_box cutout flip_left_right flip_up_down grayscale_to_rgb "
+            "normalize pad_to_bounding_box per_image_standardization random_brightness random_contrast "
+            "random_crop random_cutout random_flip_left_right random_flip_up_down random_hue random_resized_crop "
+            "random_saturation resize resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rot90 transpose"
         ),
     ),
-    "penstock.io": (ps.io, "decode_jpeg decode_png read_file"),
+    "penstock.io": (
+        ps.io,
+        (
+            "decode_and_crop_jpeg decode_image decode_jpeg decode_png encode_jpeg encode_png extract_jpeg_shape "
+            "read_file"
+        ),
+    ),
 }
 
 MEMBERS: dict[str, tuple[type[Any], str]] = {

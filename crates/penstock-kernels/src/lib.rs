@@ -3,6 +3,7 @@
 //! No Python here: the binding is `penstock-py`. Each kernel has a slow twin in `python/penstock/kernels/reference.py`.
 //! Bytes from outside give an error, never a panic.
 
+pub mod bitmap;
 pub mod fault;
 pub mod file;
 pub mod fused;

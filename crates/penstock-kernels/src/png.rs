@@ -1,14 +1,15 @@
-//! PNG decoding: palette, grey, alpha, 16 bits and interlacing, to the channels and depth that were asked for.
+//! PNG encoding, and decoding: palette, grey, alpha, 16 bits and interlacing, to the channels and depth that were asked for.
 //!
 //! Channels convert as in tf.io.decode_png: alpha is dropped or made opaque, grey is copied to three, colour becomes
 //! BT.601 luma. 0 means what is stored: a palette is 3, or 4 if it has transparency.
 
 use std::io::Cursor;
 
-use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
+use png::{BitDepth, ColorType, Compression, Decoder, DeflateCompression, Encoder, Limits, Transformations};
 
 use crate::fault::{check_pixels, DecodeFault};
 use crate::image::Image;
+use crate::resize::Shape;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -82,18 +83,51 @@ fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, Deco
     Ok(Raw { data: pixels, wide: depth == BitDepth::Sixteen, stored: color.samples(), wanted, height, width })
 }
 
+/// Encode rows of big-endian samples, 16 bits if `wide`; `level` 0 (none) to 9 of deflate, or None for a balance.
+pub fn encode(samples: &[u8], shape: Shape, wide: bool, level: Option<u8>) -> Result<Vec<u8>, DecodeFault> {
+    let color = match shape.channels {
+        1 => ColorType::Grayscale,
+        2 => ColorType::GrayscaleAlpha,
+        3 => ColorType::Rgb,
+        4 => ColorType::Rgba,
+        other => return Err(DecodeFault::new(format!("no PNG has {other} channels"))),
+    };
+    let side = |side: usize| u32::try_from(side).map_err(|_| DecodeFault::new(format!("no PNG has a side of {side}")));
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out, side(shape.width)?, side(shape.height)?);
+    encoder.set_color(color);
+    encoder.set_depth(if wide { BitDepth::Sixteen } else { BitDepth::Eight });
+    match level {
+        None => encoder.set_compression(Compression::Balanced),
+        Some(0) => encoder.set_deflate_compression(DeflateCompression::NoCompression),
+        Some(level) => encoder.set_deflate_compression(DeflateCompression::Level(level.min(9))),
+    }
+    let fault = |error: png::EncodingError| DecodeFault::new(format!("cannot encode a PNG: {error}"));
+    let mut writer = encoder.write_header().map_err(fault)?;
+    writer.write_image_data(samples).map_err(fault)?;
+    writer.finish().map_err(fault)?;
+    Ok(out)
+}
+
 /// Values that can be weighed and added without overflow.
-trait Sample: Copy + Into<u32> + TryFrom<u32> {}
+pub(crate) trait Sample: Copy + Into<u32> + TryFrom<u32> {}
 impl Sample for u8 {}
 impl Sample for u16 {}
 
-fn luma<T: Sample>(r: T, g: T, b: T) -> T {
+pub(crate) fn luma<T: Sample>(r: T, g: T, b: T) -> T {
     let [r, g, b]: [u64; 3] = [r, g, b].map(|v| u64::from(v.into()));
     let value = (19_595 * r + 38_470 * g + 7_471 * b + 32_768) >> 16;
     T::try_from(value as u32).unwrap_or_else(|_| unreachable!("a weighted mean is not above its terms"))
 }
 
-fn convert<T: Copy>(data: Vec<T>, stored: usize, wanted: usize, opaque: T, luma: impl Fn(T, T, T) -> T) -> Vec<T> {
+/// From `stored` channels to `wanted`, each 1 to 4.
+pub(crate) fn convert<T: Copy>(
+    data: Vec<T>,
+    stored: usize,
+    wanted: usize,
+    opaque: T,
+    luma: impl Fn(T, T, T) -> T,
+) -> Vec<T> {
     if stored == wanted {
         return data;
     }

@@ -3,10 +3,12 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods};
+use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
 use penstock_kernels::fault::DecodeFault;
-use penstock_kernels::image::Image;
-use penstock_kernels::{file, jpeg, png};
+use penstock_kernels::image::{Image, Region};
+use penstock_kernels::resize::Shape;
+use penstock_kernels::{bitmap, file, jpeg, png};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -58,4 +60,67 @@ pub fn decode_png_u16(
 ) -> PyResult<Bound<'_, PyArray3<u16>>> {
     let decoded = py.detach(|| png::decode_u16(&data, channels, limit_pixels));
     to_array(py, decoded)
+}
+
+#[pyfunction]
+pub fn decode_jpeg_region(
+    py: Python<'_>,
+    data: PyBackedBytes,
+    region: (usize, usize, usize, usize),
+    channels: usize,
+    limit_pixels: usize,
+) -> PyResult<Bound<'_, PyArray3<u8>>> {
+    let (top, left, height, width) = region;
+    let region = Region { top, left, height, width };
+    let decoded = py.detach(|| jpeg::decode_region(&data, channels, region, limit_pixels));
+    to_array(py, decoded)
+}
+
+#[pyfunction]
+pub fn decode_bitmap(
+    py: Python<'_>,
+    data: PyBackedBytes,
+    channels: usize,
+    limit_pixels: usize,
+) -> PyResult<Bound<'_, PyArray3<u8>>> {
+    let decoded = py.detach(|| bitmap::decode(&data, channels, limit_pixels));
+    to_array(py, decoded)
+}
+
+fn shape_of(shape: &[usize]) -> Shape {
+    Shape { height: shape[0], width: shape[1], channels: shape[2] }
+}
+
+fn encoded(py: Python<'_>, bytes: Result<Vec<u8>, DecodeFault>) -> PyResult<Bound<'_, PyBytes>> {
+    bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|fault| PyValueError::new_err(fault.reason))
+}
+
+#[pyfunction]
+pub fn encode_jpeg<'py>(
+    py: Python<'py>,
+    image: PyReadonlyArray3<'py, u8>,
+    quality: u8,
+    progressive: bool,
+    optimize: bool,
+    halves_chroma: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (pixels, shape) = (image.as_slice()?, shape_of(image.shape()));
+    let sampling = if halves_chroma { jpeg::Sampling::HalfBoth } else { jpeg::Sampling::Full };
+    let encoding = jpeg::Encoding { quality, progressive, optimize, sampling };
+    let bytes = py.detach(|| jpeg::encode(pixels, shape, encoding));
+    encoded(py, bytes)
+}
+
+/// `samples` are bytes: a 16-bit image has its last axis twice as long, big-endian.
+#[pyfunction]
+pub fn encode_png<'py>(
+    py: Python<'py>,
+    samples: PyReadonlyArray3<'py, u8>,
+    wide: bool,
+    level: Option<u8>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (bytes, mut shape) = (samples.as_slice()?, shape_of(samples.shape()));
+    shape.channels /= if wide { 2 } else { 1 };
+    let file = py.detach(|| png::encode(bytes, shape, wide, level));
+    encoded(py, file)
 }

@@ -9,7 +9,10 @@ mod random;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::codec::{decode_jpeg, decode_png_u16, decode_png_u8, read_file};
+    use crate::codec::{
+        decode_bitmap, decode_jpeg, decode_jpeg_region, decode_png_u16, decode_png_u8, encode_jpeg, encode_png,
+        read_file,
+    };
     #[pymodule_export]
     use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]

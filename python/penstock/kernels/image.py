@@ -42,6 +42,44 @@ def decode_png(
     return decode(data, channels, limit_pixels)
 
 
+def decode_jpeg_region(
+    data: bytes, region: tuple[int, int, int, int], channels: int = 0, limit_pixels: int = LIMIT_PIXELS
+) -> NDArray[np.uint8]:
+    """Decode the region (top, left, height, width) of a JPEG: equal to that part of `decode_jpeg`, read no further.
+
+    Raises: DecodeError: as `decode_jpeg`, or a region not inside the image; damage below the region goes unseen.
+    """
+    return _native.decode_jpeg_region(data, region, channels, limit_pixels)
+
+
+def decode_bitmap(data: bytes, channels: int = 0, limit_pixels: int = LIMIT_PIXELS) -> NDArray[np.uint8]:
+    """Decode a BMP, the first frame of a GIF, or a WebP.
+
+    Shapes: [h, w, c] uint8; c is 1 to 4, for `channels` 0 what is stored (of a GIF 3, of the others 3 or 4).
+    Raises: DecodeError: as `decode_jpeg`.
+    """
+    return _native.decode_bitmap(data, channels, limit_pixels)
+
+
+def encode_jpeg(
+    image: NDArray[np.uint8],
+    quality: int = 95,
+    *,
+    progressive: bool = False,
+    optimize: bool = False,
+    halves_chroma: bool = True,
+) -> bytes:
+    """The bytes of a JPEG: of one channel or three, 4:2:0 or 4:4:4. Raises: ValueError: no JPEG holds the shape."""
+    return _native.encode_jpeg(np.ascontiguousarray(image), quality, progressive, optimize, halves_chroma)
+
+
+def encode_png(image: NDArray[np.uint8] | NDArray[np.uint16], level: int | None = None) -> bytes:
+    """The bytes of a PNG of 1 to 4 channels; `level` of deflate 0 to 9, or None for a balance of size and speed."""
+    wide = image.dtype == np.uint16
+    samples = np.ascontiguousarray(image, dtype=">u2" if wide else np.uint8)
+    return _native.encode_png(samples.view(np.uint8), wide, level)
+
+
 def resize_bilinear(images: Image, height: int, width: int, antialias: bool = False) -> NDArray[np.float32]:
     """Resize to float32, half-pixel centres.
 
@@ -118,6 +156,17 @@ def adjust_saturation(images: Image, factor: float) -> Image:
     Shapes: images [..., h, w, 3]. Source: tf.image.adjust_saturation; tolerances as `adjust_contrast`.
     """
     return _adjust_color("adjust_saturation", images, factor)
+
+
+def adjust_hue(images: Image, delta: float) -> Image:
+    """Turn the hue of RGB by `delta` of a full turn, in float32. Source: tf.image.adjust_hue; tolerances as above."""
+    if _is_float(images.dtype):
+        floats = images.astype(np.float32, copy=False)
+    else:
+        floats = convert_image_dtype(images, np.dtype(np.float32))
+    hue, saturation, value = reference.rgb_to_hsv(floats)
+    turned = reference.hsv_to_rgb((hue + np.float32(delta)) % 1, saturation, value).astype(np.float32)
+    return convert_image_dtype(turned, images.dtype)
 
 
 def _adjust_color(step: str, images: Image, factor: float) -> Image:

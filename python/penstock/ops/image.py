@@ -5,7 +5,6 @@ Random ops take the stream of `rng`, or the next one of the element at work (`pe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from penstock.errors import InvalidArgumentError
 from penstock.kernels import image as kernels
+from penstock.ops.checks import check_numbers, check_range, check_size, image_array, one_image
 from penstock.ops.draw import central_region, draw_brightness, draw_flip, draw_offsets, draw_resized_crop
 from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
@@ -38,8 +38,8 @@ def resize(
     Source: tf.image.resize: half-pixel centres; antialias widens the kernel when shrinking; "nearest"
     ignores it.
     """
-    array = _image("resize", images)
-    height, width = _size("resize", size)
+    array = image_array("resize", images)
+    height, width = check_size("resize", size)
     if method not in ("bilinear", "nearest"):
         raise InvalidArgumentError("resize: an unknown method", got=repr(method), expected='"bilinear" or "nearest"')
     if 0 in array.shape[-3:]:
@@ -48,20 +48,20 @@ def resize(
         height, width = _fitted(array.shape[-3:-1], height, width)
     if method == "nearest":
         return kernels.resize_nearest(array, height, width)
-    _check_numbers("resize", array)
+    check_numbers("resize", array)
     return kernels.resize_bilinear(array, height, width, antialias)
 
 
 @op
 def flip_left_right(image: ArrayLike) -> Image:
     """Mirror the columns. Shapes: [h, w, c] or [n, h, w, c], any dtype; kept."""
-    return kernels.flip_left_right(_image("flip_left_right", image))
+    return kernels.flip_left_right(image_array("flip_left_right", image))
 
 
 @op
 def random_flip_left_right(image: ArrayLike, rng: Rng | None = None) -> Image:
     """Mirror the columns of one image in two. Shapes: [h, w, c], any dtype; kept."""
-    array = _one_image("random_flip_left_right", image)
+    array = one_image("random_flip_left_right", image)
     flip = draw_flip(rng or scoped_rng())
     return kernels.flip_left_right(array) if flip else array
 
@@ -73,7 +73,7 @@ def adjust_brightness(image: ArrayLike, delta: float) -> Image:
     Shapes: any; dtype kept. Integers pass through float32 and are clamped; floats are not clamped.
     """
     array = np.asarray(image)
-    _check_numbers("adjust_brightness", array)
+    check_numbers("adjust_brightness", array)
     return kernels.adjust_brightness(array, float(delta))
 
 
@@ -93,16 +93,16 @@ def convert_image_dtype(image: ArrayLike, dtype: DTypeLike, saturate: bool = Fal
     Source: tf.image.convert_image_dtype (floats become integers times max + 0.5, cut towards zero).
     """
     array = np.asarray(image)
-    _check_numbers("convert_image_dtype", array)
+    check_numbers("convert_image_dtype", array)
     target = np.dtype(dtype)
-    _check_numbers("convert_image_dtype", np.empty(0, target))
+    check_numbers("convert_image_dtype", np.empty(0, target))
     return kernels.convert_image_dtype(array, target, saturate)
 
 
 @op
 def central_crop(image: ArrayLike, central_fraction: float) -> Image:
     """Keep the middle `central_fraction` of each side. Shapes: [h, w, c] or [n, h, w, c], any dtype."""
-    array = _image("central_crop", image)
+    array = image_array("central_crop", image)
     if not 0.0 < central_fraction <= 1.0:
         raise InvalidArgumentError("central_crop: not a fraction", got=central_fraction, expected="in (0, 1]")
     height, width = array.shape[-3:-1]
@@ -117,7 +117,7 @@ def crop_to_bounding_box(
 
     Shapes: [h, w, c] or [n, h, w, c], any dtype. Raises: InvalidArgumentError: a region not inside the image.
     """
-    array = _image("crop_to_bounding_box", image)
+    array = image_array("crop_to_bounding_box", image)
     height, width = array.shape[-3:-1]
     fits = 0 <= offset_height <= height - target_height and 0 <= offset_width <= width - target_width
     if not fits or target_height < 1 or target_width < 1:
@@ -166,11 +166,11 @@ def random_resized_crop(
     of the image, aspect ratio width / height.
     Source: torchvision.transforms.RandomResizedCrop, which keeps the dtype too; the resize is that of `resize`.
     """
-    array = _one_image("random_resized_crop", image)
-    _check_numbers("random_resized_crop", array)
-    height, width = _size("random_resized_crop", size)
-    _check_range("random_resized_crop: area_range", area_range)
-    _check_range("random_resized_crop: aspect_ratio_range", aspect_ratio_range)
+    array = one_image("random_resized_crop", image)
+    check_numbers("random_resized_crop", array)
+    height, width = check_size("random_resized_crop", size)
+    check_range("random_resized_crop: area_range", area_range)
+    check_range("random_resized_crop: aspect_ratio_range", aspect_ratio_range)
     if array.size == 0:
         raise InvalidArgumentError("random_resized_crop: an image without pixels", got=f"shape {array.shape}")
     region = draw_resized_crop(rng or scoped_rng(), array.shape[0], array.shape[1], area_range, aspect_ratio_range)
@@ -190,7 +190,7 @@ def normalize(image: ArrayLike, mean: ArrayLike, std: ArrayLike) -> NDArray[np.f
     Shapes: image [..., c]; mean and std [c] or one number.
     """
     array = np.asarray(image)
-    _check_numbers("normalize", array)
+    check_numbers("normalize", array)
     channels = array.shape[-1] if array.ndim else 0
     means, stds = np.asarray(mean, np.float64), np.asarray(std, np.float64)
     for name, given in (("mean", means), ("std", stds)):
@@ -203,48 +203,6 @@ def normalize(image: ArrayLike, mean: ArrayLike, std: ArrayLike) -> NDArray[np.f
     if not (stds > 0).all():
         raise InvalidArgumentError("normalize: std", got=str(std), expected="numbers above 0")
     return kernels.normalize(array, np.broadcast_to(means, channels), np.broadcast_to(stds, channels))
-
-
-def _image(op: str, image: ArrayLike) -> Image:
-    array = np.asarray(image)
-    if array.ndim not in (3, 4) or array.dtype.hasobject:
-        raise InvalidArgumentError(
-            f"{op}: not an image",
-            got=f"shape {array.shape}, dtype {array.dtype}",
-            expected="[height, width, channels], or [n, height, width, channels]",
-            remedy="a grey image needs an axis for its channel: image[..., None]" if array.ndim == 2 else None,
-        )
-    return array
-
-
-def _one_image(op: str, image: ArrayLike) -> Image:
-    array = np.asarray(image)
-    if array.ndim == 4:
-        raise InvalidArgumentError(
-            f"{op}: several images at once",
-            got=f"shape {array.shape}",
-            expected="[height, width, channels]",
-            remedy="map it before batch, so that each image has its own draw",
-        )
-    return _image(op, array)
-
-
-def _check_numbers(op: str, array: Image) -> None:
-    if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
-        raise InvalidArgumentError(f"{op}: not numbers", got=f"dtype {array.dtype}", expected="integers or floats")
-
-
-def _size(op: str, size: Sequence[int]) -> tuple[int, int]:
-    numbers = tuple(int(side) for side in np.ravel(np.asarray(size)))
-    if len(numbers) != 2 or min(numbers) < 1:
-        raise InvalidArgumentError(f"{op}: not a size", got=str(size), expected="(height, width), both at least 1")
-    return numbers
-
-
-def _check_range(what: str, given: tuple[float, float]) -> None:
-    low, high = given
-    if not 0 < low <= high < math.inf:
-        raise InvalidArgumentError(what, got=str(given), expected="(low, high) with 0 < low <= high")
 
 
 def _fitted(shape: tuple[int, ...], height: int, width: int) -> tuple[int, int]:

@@ -42,8 +42,8 @@ def decode_jpeg(contents: bytes, channels: int = 0) -> NDArray[np.uint8]:
     Cost: 0.8 ms for 500 x 375 on one core (docs/decisions/2026-11-21-jpeg-library.md); releases the GIL.
     Source: libjpeg-turbo, accurate DCT, fancy upsampling.
     """
-    _check_choice("decode_jpeg: channels", channels, (0, 1, 3))
-    return kernels.decode_jpeg(_as_bytes("decode_jpeg", contents), channels)
+    check_choice("decode_jpeg: channels", channels, (0, 1, 3))
+    return kernels.decode_jpeg(as_bytes("decode_jpeg", contents), channels)
 
 
 @op
@@ -56,17 +56,19 @@ def decode_png(
     Units: `dtype` uint8 or uint16; 16 stored bits become 8 by their upper byte, 8 become 16 times 257.
     Raises: DecodeError: empty, another format, truncated or corrupt; says which.
     """
-    _check_choice("decode_png: channels", channels, (0, 1, 2, 3, 4))
-    _check_choice("decode_png: dtype", np.dtype(dtype), (np.dtype(np.uint8), np.dtype(np.uint16)))
-    return kernels.decode_png(_as_bytes("decode_png", contents), channels, np.dtype(dtype) == np.uint16)
+    check_choice("decode_png: channels", channels, (0, 1, 2, 3, 4))
+    check_choice("decode_png: dtype", np.dtype(dtype), (np.dtype(np.uint8), np.dtype(np.uint16)))
+    return kernels.decode_png(as_bytes("decode_png", contents), channels, np.dtype(dtype) == np.uint16)
 
 
-def _check_choice(what: str, given: Any, choices: tuple[Any, ...]) -> None:
+def check_choice(what: str, given: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse what is not one of `choices`."""
     if given not in choices:
         raise InvalidArgumentError(what, got=str(given), expected=f"one of {', '.join(map(str, choices))}")
 
 
-def _as_bytes(op: str, contents: Any) -> bytes:
+def as_bytes(op: str, contents: Any) -> bytes:
+    """The bytes of a file, not its path."""
     if isinstance(contents, np.ndarray) and contents.ndim == 0:
         contents = contents.item()
     if isinstance(contents, bytes):

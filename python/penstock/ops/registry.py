@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ops import image, io, math
+from penstock.ops import codecs, color, geometry, image, io, math
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     io.read_file: OpTraits(io_bound=True),
     io.decode_jpeg: OpTraits(),
     io.decode_png: OpTraits(),
+    codecs.decode_image: OpTraits(),
+    codecs.decode_and_crop_jpeg: OpTraits(),
+    codecs.extract_jpeg_shape: OpTraits(),
+    codecs.encode_jpeg: OpTraits(),
+    codecs.encode_png: OpTraits(),
     image.resize: OpTraits(),
     image.flip_left_right: OpTraits(),
     image.random_flip_left_right: OpTraits(random=True),
@@ -38,5 +43,24 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     image.random_crop: OpTraits(random=True),
     image.random_resized_crop: OpTraits(random=True),
     image.normalize: OpTraits(),
+    color.adjust_contrast: OpTraits(),
+    color.random_contrast: OpTraits(random=True),
+    color.adjust_saturation: OpTraits(),
+    color.random_saturation: OpTraits(random=True),
+    color.adjust_hue: OpTraits(),
+    color.random_hue: OpTraits(random=True),
+    color.adjust_gamma: OpTraits(),
+    color.rgb_to_grayscale: OpTraits(),
+    color.grayscale_to_rgb: OpTraits(),
+    color.per_image_standardization: OpTraits(),
+    geometry.flip_up_down: OpTraits(),
+    geometry.random_flip_up_down: OpTraits(random=True),
+    geometry.rot90: OpTraits(),
+    geometry.transpose: OpTraits(),
+    geometry.pad_to_bounding_box: OpTraits(),
+    geometry.resize_with_pad: OpTraits(),
+    geometry.resize_with_crop_or_pad: OpTraits(),
+    geometry.cutout: OpTraits(),
+    geometry.random_cutout: OpTraits(random=True),
     math.cast: OpTraits(),
 }

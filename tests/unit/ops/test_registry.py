@@ -15,4 +15,9 @@ def test_registry_marks_random_ops():
         "random_brightness",
         "random_crop",
         "random_resized_crop",
+        "random_contrast",
+        "random_saturation",
+        "random_hue",
+        "random_flip_up_down",
+        "random_cutout",
     }
