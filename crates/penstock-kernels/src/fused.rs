@@ -18,7 +18,7 @@ pub use steps::{Kind, Step};
 use crate::fault::DecodeFault;
 use crate::image::Region;
 use crate::jpeg::{with_decoder, Request};
-use crate::resize::{Resizer, Sample, Shape, View};
+use crate::resize::{Filter, Resizer, Sample, Shape, View};
 use color::channel_means;
 use rows::{apply, finish_streams, load, split};
 use steps::{compile, Op, Program, Sizes};
@@ -35,9 +35,7 @@ pub enum Layout {
 pub enum Resize {
     /// The region has that size already.
     None,
-    Bilinear {
-        antialias: bool,
-    },
+    By(Filter),
 }
 
 /// What is done with each image of a block, checked once.
@@ -199,8 +197,8 @@ fn run<S: Sample, T: Store>(
         return Err(misfit(from, plan));
     }
     let mirrored = plan.program.mirrored(image);
-    if let Resize::Bilinear { antialias } = plan.resize {
-        scratch.resizer.begin(from, height, width, antialias, mirrored);
+    if let Resize::By(filter) = plan.resize {
+        scratch.resizer.begin(from, height, width, filter, mirrored);
     }
     let resizer = &mut scratch.resizer;
     let read = |y: usize, row: &mut [f32]| {

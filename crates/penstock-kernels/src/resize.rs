@@ -1,6 +1,6 @@
 //! Resizing with the numerics of tf.image.resize: half-pixel centres, weights in float32.
 //!
-//! Bilinear is separable: a row is resized sideways once, when the first output row needs it, and kept in a ring until
+//! All but nearest are separable: a row is resized sideways once, when the first output row needs it, and kept in a ring until
 //! the last one has used it; then rows are mixed. No row that no output row needs is touched.
 //!
 //! Source: TensorFlow core/kernels/image/{resize_bilinear_op,scale_and_translate_op}.cc.
@@ -11,6 +11,7 @@ mod axis;
 pub use across::Sample;
 use across::WideWeights;
 use axis::Axis;
+pub use axis::Filter;
 
 /// Height, width and channels of an image, none of them zero.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ impl<'a, T> View<'a, T> {
     }
 }
 
-/// A bilinear resize, row by row; its memory is used again by the next image.
+/// A resize, row by row; its memory is used again by the next image.
 #[derive(Default)]
 pub struct Resizer {
     sideways: Axis,
@@ -51,12 +52,12 @@ pub struct Resizer {
 
 impl Resizer {
     /// Begin an image; `mirrored`: each row is given from right to left.
-    pub fn begin(&mut self, from: Shape, height: usize, width: usize, antialias: bool, mirrored: bool) {
-        self.sideways.set(from.width, width, antialias);
+    pub fn begin(&mut self, from: Shape, height: usize, width: usize, filter: Filter, mirrored: bool) {
+        self.sideways.set(from.width, width, filter);
         if mirrored {
             self.sideways.mirror();
         }
-        self.down.set(from.height, height, antialias);
+        self.down.set(from.height, height, filter);
         if from.channels == 3 {
             self.wide.set(&self.sideways);
         }
@@ -87,11 +88,11 @@ impl Resizer {
     }
 }
 
-/// Resize one image to `height` x `width`, bilinear.
-pub fn bilinear<T: Sample>(src: &[T], shape: Shape, height: usize, width: usize, antialias: bool) -> Vec<f32> {
+/// Resize one image to `height` x `width`.
+pub fn resize<T: Sample>(src: &[T], shape: Shape, height: usize, width: usize, filter: Filter) -> Vec<f32> {
     let view = View { data: src, first: 0, pitch: shape.width * shape.channels, shape };
     let mut resizer = Resizer::default();
-    resizer.begin(shape, height, width, antialias, false);
+    resizer.begin(shape, height, width, filter, false);
     let mut out = vec![0.0; height * width * shape.channels];
     for (y, target) in out.chunks_exact_mut(width * shape.channels).enumerate() {
         resizer.row(view, y, target);
@@ -126,8 +127,8 @@ mod tests {
         for channels in [1, 2, 3, 4] {
             let shape = Shape { height: 9, width: 11, channels };
             let src = vec![200_u8; 9 * 11 * channels];
-            for antialias in [false, true] {
-                let out = bilinear(&src, shape, 5, 17, antialias);
+            for filter in [Filter::Bilinear { antialias: false }, Filter::Lanczos3 { antialias: true }, Filter::Area] {
+                let out = resize(&src, shape, 5, 17, filter);
                 assert!(out.iter().all(|&value| (value - 200.0).abs() < 1e-3));
             }
             assert_eq!(nearest(&src, shape, 5, 17), vec![200; 5 * 17 * channels]);

@@ -8,7 +8,7 @@ use numpy::{
 use penstock_kernels::fault::DecodeFault;
 use penstock_kernels::fused::{self, Failure, Kind, Layout, Plan, Resize, Step, Store};
 use penstock_kernels::jpeg;
-use penstock_kernels::resize::Shape;
+use penstock_kernels::resize::{Filter, Shape};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -218,7 +218,7 @@ fn resize_to(
     if out.ndim() != 4 || out.shape()[axis..axis + 2] != [height, width] || height == 0 || width == 0 {
         return Err(PyValueError::new_err(format!("out has shape {:?}, the size is {height} x {width}", out.shape())));
     }
-    Ok(Resize::Bilinear { antialias })
+    Ok(Resize::By(Filter::Bilinear { antialias }))
 }
 
 #[pyfunction]

@@ -19,7 +19,7 @@ mod _native {
     use crate::gather::gather_rows;
     #[pymodule_export]
     use crate::pixels::{
-        crop, flip_left_right, floats_to_bytes, map_bytes, resize_bilinear, resize_nearest, scale_channels, standardize,
+        crop, flip_left_right, floats_to_bytes, map_bytes, resize_by, resize_nearest, scale_channels, standardize,
     };
     #[pymodule_export]
     use crate::random::{permute, permute_range, philox, philox_words};

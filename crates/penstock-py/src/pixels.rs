@@ -5,7 +5,7 @@ use numpy::{
     IntoPyArray, PyArray1, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4, PyUntypedArrayMethods,
 };
 use penstock_kernels::image::{self, Region};
-use penstock_kernels::resize::{self, Shape};
+use penstock_kernels::resize::{self, Filter, Shape};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -58,13 +58,21 @@ fn each<T: Sync, R: Send>(src: &[T], image_len: usize, kernel: impl Fn(&[T]) -> 
 }
 
 #[pyfunction]
-pub fn resize_bilinear<'py>(
+pub fn resize_by<'py>(
     py: Python<'py>,
     images: Images<'py>,
     height: usize,
     width: usize,
+    method: &str,
     antialias: bool,
 ) -> PyResult<Bound<'py, PyArray4<f32>>> {
+    let filter = match method {
+        "bilinear" => Filter::Bilinear { antialias },
+        "bicubic" => Filter::Bicubic { antialias },
+        "lanczos3" => Filter::Lanczos3 { antialias },
+        "area" => Filter::Area,
+        _ => return Err(PyValueError::new_err(format!("no method of resizing: {method}"))),
+    };
     let [count, rows, columns, channels] = images.shape();
     let from = Shape { height: rows, width: columns, channels };
     check_size(count, from, height, width)?;
@@ -72,11 +80,11 @@ pub fn resize_bilinear<'py>(
     let resized = match &images {
         Images::Bytes(array) => {
             let src = array.as_slice()?;
-            py.detach(|| each(src, len, |image| resize::bilinear(image, from, height, width, antialias)))
+            py.detach(|| each(src, len, |image| resize::resize(image, from, height, width, filter)))
         }
         Images::Floats(array) => {
             let src = array.as_slice()?;
-            py.detach(|| each(src, len, |image| resize::bilinear(image, from, height, width, antialias)))
+            py.detach(|| each(src, len, |image| resize::resize(image, from, height, width, filter)))
         }
     };
     resized.into_pyarray(py).reshape([count, height, width, channels])

@@ -81,15 +81,22 @@ def encode_png(image: NDArray[np.uint8] | NDArray[np.uint16], level: int | None 
 
 
 def resize_bilinear(images: Image, height: int, width: int, antialias: bool = False) -> NDArray[np.float32]:
-    """Resize to float32, half-pixel centres.
+    """`resize` by the method "bilinear"."""
+    return resize(images, height, width, "bilinear", antialias)
+
+
+def resize(
+    images: Image, height: int, width: int, method: str = "bilinear", antialias: bool = False
+) -> NDArray[np.float32]:
+    """Resize to float32, half-pixel centres, by "bilinear", "bicubic", "lanczos3" or "area" (which has no antialias).
 
     Shapes: images [..., h, w, c]; result [..., height, width, c]. Dtypes beyond uint8 and float32 pass through float32.
-    Cost: one pass over the rows that are needed, two of them kept; releases the GIL.
+    Cost: one pass over the rows that are needed, as many kept as the filter is high; releases the GIL.
     Source: tf.image.resize; within 1e-4 of its range (tests/unit/kernels/test_image.py).
     """
     if images.dtype not in (np.uint8, np.float32):
         images = images.astype(np.float32)
-    resized = _native.resize_bilinear(_four_axes(images), height, width, antialias)
+    resized = _native.resize_by(_four_axes(images), height, width, method, antialias)
     return resized.reshape(*images.shape[:-3], *resized.shape[1:])
 
 

@@ -19,6 +19,7 @@ from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
 Image = NDArray[Any]
+_METHODS = ("bilinear", "nearest", "bicubic", "lanczos3", "area")
 
 
 @op
@@ -31,17 +32,17 @@ def resize(
 ) -> Image:
     """Resize to `size` (height, width).
 
-    Shapes: images [h, w, c] or [n, h, w, c]; result [.., height, width, c], float32 for "bilinear", the dtype of
-    images for "nearest". preserve_aspect_ratio: the largest size inside `size`.
+    Shapes: images [h, w, c] or [n, h, w, c]; result [.., height, width, c], the dtype of images for "nearest", float32
+    for "bilinear", "bicubic", "lanczos3" and "area". preserve_aspect_ratio: the largest size inside `size`.
     Raises: InvalidArgumentError: another rank, an empty image, a size below 1, an unknown method.
     Cost: one pass over the rows that are needed; releases the GIL.
-    Source: tf.image.resize: half-pixel centres; antialias widens the kernel when shrinking; "nearest"
-    ignores it.
+    Source: tf.image.resize: half-pixel centres; antialias widens the kernel when shrinking; "nearest" and
+    "area" ignore it.
     """
     array = image_array("resize", images)
     height, width = check_size("resize", size)
-    if method not in ("bilinear", "nearest"):
-        raise InvalidArgumentError("resize: an unknown method", got=repr(method), expected='"bilinear" or "nearest"')
+    if method not in _METHODS:
+        raise InvalidArgumentError("resize: an unknown method", got=repr(method), expected=", ".join(_METHODS))
     if 0 in array.shape[-3:]:
         raise InvalidArgumentError("resize: an image without pixels", got=f"shape {array.shape}")
     if preserve_aspect_ratio:
@@ -49,7 +50,7 @@ def resize(
     if method == "nearest":
         return kernels.resize_nearest(array, height, width)
     check_numbers("resize", array)
-    return kernels.resize_bilinear(array, height, width, antialias)
+    return kernels.resize(array, height, width, method, antialias)
 
 
 @op

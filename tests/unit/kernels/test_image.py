@@ -108,7 +108,7 @@ def test_native_refuses_what_the_faces_never_pass():
     with pytest.raises(ValueError, match="not inside"):
         _native.crop(image, 1, 1, 2, 1)
     with pytest.raises(ValueError, match="no pixels"):
-        _native.resize_bilinear(image, 0, 1, False)
+        _native.resize_by(image, 0, 1, "bilinear", False)
     with pytest.raises(ValueError, match="more than"):
         _native.resize_nearest(image, 2**40, 2**40)
     with pytest.raises(ValueError, match="do not fit"):

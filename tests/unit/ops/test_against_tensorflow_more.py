@@ -70,6 +70,17 @@ def test_places_of_pixels_are_those_of_tensorflow():
             assert ours.flags.c_contiguous
 
 
+@pytest.mark.parametrize("method", ["bicubic", "lanczos3", "area"])
+@pytest.mark.parametrize("size", [(48, 64), (20, 30), (100, 130), (7, 200), (1, 1), (224, 3)])
+def test_resize_by_any_method_gives_what_tensorflow_gives(size, method):
+    for picture in (PHOTO, PHOTO[..., :1].astype(np.float32), photo(3, 2)):
+        for antialias in (False, True):
+            ours = image.resize(picture, size, method, antialias)
+            assert ours.dtype == np.float32
+            # float32 in another order; on waves, 0.05 of 255
+            np.testing.assert_allclose(ours, tf.image.resize(picture, size, method, antialias=antialias), atol=0.05)
+
+
 @pytest.mark.parametrize("size", [(30, 30), (100, 20), (20, 100), (77, 131), (5, 64)])
 @pytest.mark.parametrize("method", ["bilinear", "nearest"])
 def test_resize_with_pad_gives_what_tensorflow_gives(size, method):

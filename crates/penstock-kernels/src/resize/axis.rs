@@ -1,5 +1,24 @@
 //! Which source pixels make an output pixel, along one axis.
 
+use std::f32::consts::PI;
+
+/// How source pixels are weighed, as tf.image.resize weighs them by method. `antialias` widens the filter when shrinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    Bilinear {
+        antialias: bool,
+    },
+    /// Keys' cubic with a = -0.5.
+    Bicubic {
+        antialias: bool,
+    },
+    Lanczos3 {
+        antialias: bool,
+    },
+    /// Each source pixel by the part of it that an output pixel covers.
+    Area,
+}
+
 /// `taps` weights for each output pixel, from its start on; zero where there are fewer.
 #[derive(Default)]
 pub struct Axis {
@@ -10,13 +29,28 @@ pub struct Axis {
 
 impl Axis {
     /// Make this the axis from `from` pixels to `to`; memory is used again.
-    pub fn set(&mut self, from: usize, to: usize, antialias: bool) {
+    pub fn set(&mut self, from: usize, to: usize, filter: Filter) {
         self.starts.clear();
         self.weights.clear();
-        if antialias {
-            self.set_antialiased(from, to);
-        } else {
-            self.set_bilinear(from, to);
+        let ratio = from as f32 / to as f32;
+        let centre = |index: usize| (index as f32 + 0.5) * ratio;
+        let width = |antialias: bool| if antialias { ratio.max(1.0) } else { 1.0 };
+        match filter {
+            Filter::Bilinear { antialias: false } => self.set_bilinear(from, to),
+            Filter::Bilinear { antialias: true } => {
+                self.set_spans(from, to, 1.0, width(true), centre, |x| (1.0 - x).max(0.0));
+            }
+            Filter::Bicubic { antialias: true } => self.set_spans(from, to, 2.0, width(true), centre, keys),
+            Filter::Bicubic { antialias: false } => {
+                // TensorFlow takes these weights from a table of 1024 places between two pixels.
+                let snapped = |index: usize| {
+                    let place = centre(index) - 0.5;
+                    place.floor() + ((place - place.floor()) * 1024.0).round_ties_even() / 1024.0 + 0.5
+                };
+                self.set_spans(from, to, 2.0, 1.0, snapped, keys);
+            }
+            Filter::Lanczos3 { antialias } => self.set_spans(from, to, 3.0, width(antialias), centre, lanczos3),
+            Filter::Area => self.set_area(from, to),
         }
     }
 
@@ -37,30 +71,54 @@ impl Axis {
         }
     }
 
-    /// A triangle as wide as the ratio when shrinking; weights cut at an edge are scaled up to sum to one.
-    fn set_antialiased(&mut self, from: usize, to: usize) {
-        let ratio = from as f32 / to as f32;
-        let radius = ratio.max(1.0);
+    /// A `kernel` of that radius, `wide` times as wide; weights cut at an edge are scaled up to sum to one.
+    fn set_spans(
+        &mut self,
+        from: usize,
+        to: usize,
+        radius: f32,
+        wide: f32,
+        centre: impl Fn(usize) -> f32,
+        kernel: impl Fn(f32) -> f32,
+    ) {
         let span = |index: usize| {
-            let centre = (index as f32 + 0.5) * ratio;
-            let first = (centre - radius - 0.5).ceil().max(0.0) as usize;
-            let last = ((centre + radius - 0.5).floor() as usize).min(from - 1);
-            (centre, first, last)
+            let centre = centre(index);
+            let first = (centre - radius * wide - 0.5).ceil().max(0.0) as usize;
+            let last = ((centre + radius * wide - 0.5).floor() as usize).min(from - 1);
+            (centre, first.min(last), last)
         };
-        let widest = (0..to).map(span).map(|(_, first, last)| (last + 1).saturating_sub(first)).max();
-        self.taps = widest.unwrap_or(1).min(from);
+        self.taps = (0..to).map(|index| span(index).2 - span(index).1 + 1).max().unwrap_or(1);
         self.weights.resize(to * self.taps, 0.0);
         for (index, slot) in self.weights.chunks_exact_mut(self.taps).enumerate() {
             let (centre, first, last) = span(index);
             let start = first.min(from - self.taps);
             let mut total = 0.0;
             for source in first..=last {
-                let weight = (1.0 - ((source as f32 + 0.5 - centre) / radius).abs()).max(0.0);
+                let weight = kernel(((source as f32 + 0.5 - centre) / wide).abs());
                 slot[source - start] = weight;
                 total += weight;
             }
             slot.iter_mut().for_each(|weight| *weight /= total);
             self.starts.push(start);
+        }
+    }
+
+    fn set_area(&mut self, from: usize, to: usize) {
+        let ratio = from as f32 / to as f32;
+        let span = |index: usize| {
+            let (start, end) = (index as f32 * ratio, (index + 1) as f32 * ratio);
+            let first = (start as usize).min(from - 1);
+            (start, end, first, (end.ceil() as usize).clamp(first + 1, from))
+        };
+        self.taps = (0..to).map(|index| span(index).3 - span(index).2).max().unwrap_or(1);
+        self.weights.resize(to * self.taps, 0.0);
+        for (index, slot) in self.weights.chunks_exact_mut(self.taps).enumerate() {
+            let (start, end, first, last) = span(index);
+            let offset = first.min(from - self.taps);
+            let covered = |source: usize| (end.min((source + 1) as f32) - start.max(source as f32)).max(0.0);
+            let total: f32 = (first..last).map(covered).sum();
+            (first..last).for_each(|source| slot[source - offset] = covered(source) / total);
+            self.starts.push(offset);
         }
     }
 
@@ -77,20 +135,51 @@ impl Axis {
     }
 }
 
+/// Keys, "Cubic convolution interpolation for digital image processing", 1981; a = -0.5.
+fn keys(x: f32) -> f32 {
+    if x >= 2.0 {
+        0.0
+    } else if x >= 1.0 {
+        ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    } else {
+        ((1.5 * x - 2.5) * x) * x + 1.0
+    }
+}
+
+fn lanczos3(x: f32) -> f32 {
+    if x >= 3.0 {
+        0.0
+    } else if x <= 1e-3 {
+        1.0
+    } else {
+        3.0 * (PI * x).sin() * (PI * x / 3.0).sin() / (PI * PI * x * x)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: [Filter; 7] = [
+        Filter::Bilinear { antialias: false },
+        Filter::Bilinear { antialias: true },
+        Filter::Bicubic { antialias: false },
+        Filter::Bicubic { antialias: true },
+        Filter::Lanczos3 { antialias: false },
+        Filter::Lanczos3 { antialias: true },
+        Filter::Area,
+    ];
 
     #[test]
     fn weights_sum_to_one() {
         let mut axis = Axis::default();
         for (from, to) in [(1, 1), (1, 7), (7, 1), (2, 5), (500, 224), (224, 500), (3, 1000), (1000, 3)] {
-            for antialias in [false, true] {
-                axis.set(from, to, antialias);
+            for filter in ALL {
+                axis.set(from, to, filter);
                 assert_eq!(axis.pixels().count(), to);
                 for (start, weights) in axis.pixels() {
                     assert!(start + axis.taps <= from);
-                    assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{from} to {to}");
+                    assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{filter:?} {from} to {to}");
                 }
             }
         }
@@ -99,8 +188,8 @@ mod tests {
     #[test]
     fn a_mirrored_axis_is_the_axis_backwards() {
         let (mut axis, mut mirrored) = (Axis::default(), Axis::default());
-        axis.set(9, 4, true);
-        mirrored.set(9, 4, true);
+        axis.set(9, 4, ALL[1]);
+        mirrored.set(9, 4, ALL[1]);
         mirrored.mirror();
         let mut backwards: Vec<_> = axis.pixels().collect();
         backwards.reverse();
