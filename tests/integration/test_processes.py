@@ -133,6 +133,22 @@ def test_whole_batches_lie_where_the_worker_wrote_them(monkeypatch: pytest.Monke
     assert all(address % 64 == 0 for address in addresses)
 
 
+def test_results_that_share_memory_stay_apart() -> None:
+    """One array returned again and again, a captured one, views, and rows whose shape changes within a block."""
+    held, again = np.arange(5000.0), np.zeros(4000)
+
+    def call(x: int) -> dict[str, Any]:
+        again[:] = x
+        return {"again": again, "held": held, "view": held[int(x) % 7 :: 2], "turned": held.reshape(50, 100).T}
+
+    threads, processes = both(lambda executor: Dataset.range(40).map(call, executor=executor))
+    assert_same_elements(processes, threads, "processes")
+    flags = [
+        [{key: leaf.flags.writeable for key, leaf in row.items()} for row in rows] for rows in (threads, processes)
+    ]
+    assert flags[0] == flags[1]
+
+
 def test_short_pure_work_starts_no_worker() -> None:
     close_shared_pool()
     assert [int(x) for x in Dataset.range(9).map(lambda x: x + 1, executor="processes")] == list(range(1, 10))

@@ -51,10 +51,14 @@ class ArrayColumn:
         return ArrayColumn(self.values[start:stop])
 
 
+@dataclass(frozen=True, slots=True)
 class FreshColumn(ArrayColumn):
-    """An array column over memory that nothing else refers to: a batch may be a view of it. A slice is not fresh."""
+    """An array column over memory that nothing else refers to: a batch may be a view of `whole`. A slice is not fresh.
 
-    __slots__ = ()
+    `whole`: the same rows, writable also where an element alone is not.
+    """
+
+    whole: Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,7 @@ class Scope:
 
     `passes` holds (node number, pass) for every repeat beyond its first pass, so that a pipeline without the repeat
     draws what the first pass draws. `destination`: where the last function of a task may write its results at once.
+    `staging`: in a worker process, where large rows that a Python function returns are copied one by one, still warm.
     """
 
     services: Services
@@ -110,6 +111,7 @@ class Scope:
     passes: tuple[tuple[int, int], ...] = ()
     log: TaskLog | None = None
     destination: Destination | None = None
+    staging: Destination | None = None
 
     @property
     def task_log(self) -> TaskLog:
@@ -122,7 +124,9 @@ class Scope:
 
     def aside(self) -> Scope:
         """For a computation whose result is not that of the task."""
-        return self if self.destination is None else replace(self, destination=None)
+        if self.destination is None and self.staging is None:
+            return self
+        return replace(self, destination=None, staging=None)
 
     def allocate(self, leaf: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Memory for rows of leaf `leaf` of a function's results (None: for something else)."""

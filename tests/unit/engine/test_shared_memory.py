@@ -53,6 +53,38 @@ def test_stacked_rows_arrive_as_one_aligned_array(ends: tuple[Link, Link]) -> No
     assert stack.ctypes.data % 64 == 0
 
 
+def test_rows_in_reserved_memory_are_not_copied(ends: tuple[Link, Link]) -> None:
+    left, right = ends
+    places = []
+    for number in range(3):
+        memory = left.reserve(4 * 5000)
+        assert memory is not None
+        rows = list(memory.reshape(4, 5000))
+        rows[3][:] = number
+        left.send(np.arange(10_000), [rows])
+        message, (stack,) = right.receive()
+        rows[3][:] = 100 + number  # seen at the other end: one memory
+        assert stack[-1] == 100 + number
+        assert message[-1] == 9999
+        places.append(stack.ctypes.data)
+        del message, stack
+        right.send("done")
+        left.receive()
+    assert len(set(places)) == 1
+
+
+def test_reserved_memory_that_is_not_used_is_free_again(ends: tuple[Link, Link]) -> None:
+    left, right = ends
+    first = left.reserve(50_000)
+    left.send("nothing", [[np.zeros(3000), np.ones(3000)]])
+    _, (stack,) = right.receive()
+    assert np.array_equal(stack.view(np.float64).reshape(2, 3000)[1], np.ones(3000))
+    second = left.reserve(50_000)
+    assert first is not None
+    assert second is not None
+    assert first.ctypes.data == second.ctypes.data
+
+
 def test_a_segment_is_used_again_once_the_last_array_has_died(ends: tuple[Link, Link]) -> None:
     left, right = ends
     places = []

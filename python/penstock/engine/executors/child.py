@@ -9,13 +9,18 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import gc
+import math
 import os
 import select
 import signal
 import socket
 import sys
+from typing import Any
+
+import numpy as np
 
 from penstock.block.block import Block, Failure
+from penstock.block.columns import Array
 from penstock.engine.buffers import BufferPool
 from penstock.engine.executors.link import Link, Stack
 from penstock.engine.executors.wire import (
@@ -46,7 +51,7 @@ def main(connection: int, lifeline: int) -> None:
     _die_with(lifeline)
     _keep_memory()
     link = Link(socket.socket(fileno=connection))
-    worker = Worker()
+    worker = Worker(link)
     gc.freeze()  # what was imported stays: the collector need not look at it again
     try:
         link.send(READY)
@@ -93,7 +98,8 @@ def _flush() -> None:
 class Worker:
     """The functions this process knows, by digest."""
 
-    def __init__(self) -> None:
+    def __init__(self, link: Link) -> None:
+        self._link = link
         self._functions: dict[bytes, BlockFunction] = {}
         self._pool = BufferPool()
 
@@ -117,11 +123,16 @@ class Worker:
             self._functions[task.digest] = block_function(node_of(task.recipe))
         return self._functions[task.digest]
 
+    def _stage(self, leaf: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+        """Where rows of a result are to lie, so that they need no copy when they are sent."""
+        memory = self._link.reserve(math.prod(shape) * dtype.itemsize)
+        return None if memory is None else memory.view(dtype).reshape(shape)
+
     def _run(self, function: BlockFunction, task: Task) -> tuple[Answer, list[Stack]]:
         given = with_failure(unpack_block(task.block, ()), _LATER if task.has_failure else None)
         warned: list[str] = []
         services = Services(task.seed, self._pool, Clock(), 0, warned.append)
-        scope = Scope(services, task.epoch, task.passes).in_task()
+        scope = Scope(services, task.epoch, task.passes, staging=self._stage).in_task()
         cpu = services.clock.cpu()
         block: Block = function(given, scope)
         cpu_s = services.clock.cpu() - cpu

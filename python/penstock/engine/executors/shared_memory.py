@@ -27,7 +27,7 @@ from penstock.engine.buffers import size_class
 _KEPT_BYTES = 256 * 2**20
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Segment:
     """`memory` [size] uint8, mapped. `file` is open until the reader has been sent it, then None."""
 
@@ -74,6 +74,7 @@ class Outbox:
                 self._free[size].append(segment)
                 self._free_bytes += size
             else:
+                segment.close_file()
                 self._forgotten.append(number)
 
     def forgotten(self) -> list[int]:
@@ -159,8 +160,8 @@ class Inbox:
         self._mapped: dict[int, Array] = {}
         self._freed: deque[int] = deque()
 
-    def read(self, number: int, size: int, file: int | None) -> Array:
-        """[size] uint8 over the segment, writable; when the last array over it has died the writer gets it back.
+    def read(self, number: int, file: int | None) -> Array:
+        """[n] uint8 over the segment, writable; when the last array over it has died the writer gets it back.
 
         `file` comes with a segment the first time, and is closed.
         """
@@ -169,11 +170,11 @@ class Inbox:
                 self._mapped[number] = _mapped(file, os.fstat(file).st_size)
             finally:
                 os.close(file)
-        return np.asarray(_Lease(self._mapped[number], number, self._freed))[:size]
+        return np.asarray(_Lease(self._mapped[number], number, self._freed))
 
     def forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            del self._mapped[number]
+            self._mapped.pop(number, None)  # it may never have been sent
 
     def freed(self) -> list[int]:
         """Segments nothing here refers to any more; each is told once."""

@@ -74,12 +74,13 @@ def _structure(text: bytes) -> Structure:
 
 @dataclass(frozen=True, slots=True)
 class _Stacked:
-    """A column whose rows travel as stack number `stack`."""
+    """A column whose rows travel as stack number `stack`; `is_fixed`: elements are read-only."""
 
     stack: int
     count: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    is_fixed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ def _pack_column(column: Column, stacks: list[Stack] | None) -> Column | _Stacke
     is_plain = column.dtype.kind not in "SUO" and column.dtype.isbuiltin == 1
     if stacks is not None and is_plain and all(row.shape == rows[0].shape for row in rows):
         stacks.append(rows)
-        return _Stacked(len(stacks) - 1, len(rows), rows[0].shape, column.dtype)
+        is_fixed = not all(row.flags.writeable for row in rows)
+        return _Stacked(len(stacks) - 1, len(rows), rows[0].shape, column.dtype, is_fixed)
     return column
 
 
@@ -139,13 +141,16 @@ def unpack_block(packed: PackedBlock, stacks: Sequence[Array], known: Origins | 
 
 def _unpack_column(column: Column | _Stacked | _Joined, stacks: Sequence[Array]) -> Column:
     if isinstance(column, _Stacked):
-        return FreshColumn(stacks[column.stack].view(column.dtype).reshape(column.count, *column.shape))
+        whole = stacks[column.stack].view(column.dtype).reshape(column.count, *column.shape)
+        values = whole.view()
+        values.flags.writeable = not column.is_fixed
+        return FreshColumn(values, whole)
     if isinstance(column, _Joined):
         stops = np.cumsum(column.lengths).tolist()
         content = memoryview(column.content)  # type: ignore[arg-type]  # an array is a buffer
         texts = [bytes(content[stop - n : stop]) for stop, n in zip(stops, column.lengths.tolist(), strict=True)]
         return BytesColumn(object_array(texts), BYTES)
-    return FreshColumn(column.values) if isinstance(column, ArrayColumn) else column
+    return FreshColumn(column.values, column.values) if isinstance(column, ArrayColumn) else column
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

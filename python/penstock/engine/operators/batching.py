@@ -57,9 +57,9 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
 
 def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | None:
     """The batches as views of a fresh column, or None where a copy is due: they must be aligned and writable."""
-    if not isinstance(column, FreshColumn) or not column.values.flags.writeable or not column.values.nbytes:
+    if not isinstance(column, FreshColumn) or not column.whole.flags.writeable or not column.whole.nbytes:
         return None
-    batches = [column.values[start : start + n] for start, n in zip(starts.tolist(), counts.tolist(), strict=True)]
+    batches = [column.whole[start : start + n] for start, n in zip(starts.tolist(), counts.tolist(), strict=True)]
     return batches if all(batch.ctypes.data % ALIGNMENT == 0 for batch in batches) else None
 
 

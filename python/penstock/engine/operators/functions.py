@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks, preview
-from penstock.block.collate import RowError, as_promised, column_of, detached, shielded
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, RowsColumn, object_array
+from penstock.block.collate import LARGE_ROW_BYTES, RowError, as_promised, column_of, detached, shielded
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, RowsColumn, object_array
 from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
 from penstock.engine.operators.compiled import Compiled
-from penstock.engine.scope import Scope, Seen, Skipped
+from penstock.engine.scope import Destination, Scope, Seen, Skipped
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Chain, Filter, Map, Unbatch
@@ -71,7 +71,9 @@ class _Calls:
         # A function that is not known to be pure may hand out one array again and again, filled anew.
         self.copies = isinstance(node, Map) and impurity(function) is not None
 
-    def run(self, block: Block, scope: Scope) -> tuple[list[Any], list[int] | None, Failure | None]:
+    def run(
+        self, block: Block, scope: Scope, staged: Staged | None = None
+    ) -> tuple[list[Any], list[int] | None, Failure | None]:
         """The results, the rows they belong to (None: all), and what stopped them early."""
         results: list[Any] = []
         kept: list[int] = []
@@ -90,7 +92,8 @@ class _Calls:
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
                         result = self.function(*arguments)
-                        results.append(detached(result) if self.copies else shielded(result))
+                        value = detached(result) if self.copies else shielded(result)
+                        results.append(value if staged is None else staged.keep(value, len(results)))
                         kept.append(row)
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
                     if self.node.on_error == "raise":
@@ -112,6 +115,43 @@ class _Calls:
         text = "".join(traceback.format_exception(error))
         where = f"{block.describe(row)} {preview(block.element(row))}"
         scope.task_log.skipped.append(Skipped(where, self.node.label, f"{type(error).__name__}: {error}", text))
+
+
+class Staged:
+    """Copies each large array of a result to its place as soon as it is returned.
+
+    It is in cache still, and the memory that the function took for it serves the next element.
+    """
+
+    def __init__(self, place: Destination, count: int) -> None:
+        self._place = place
+        self._count = count
+        self._places: dict[int, Array | None] = {}
+
+    def keep(self, result: Any, row: int) -> Any:
+        """`result`, the `row`-th of its block, with its large arrays moved: in plain tuples and dicts of leaves."""
+        if isinstance(result, np.ndarray):
+            return self._leaf(0, result, row)
+        if type(result) is tuple:
+            return tuple(self._leaf(leaf, value, row) for leaf, value in enumerate(result))
+        if type(result) is dict:
+            return {key: self._leaf(leaf, value, row) for leaf, (key, value) in enumerate(result.items())}
+        return result
+
+    def _leaf(self, leaf: int, value: Any, row: int) -> Any:
+        if not isinstance(value, np.ndarray) or not value.ndim or value.nbytes < LARGE_ROW_BYTES:
+            return value
+        if value.dtype.isbuiltin != 1 or value.dtype.hasobject:
+            return value
+        if leaf not in self._places:
+            self._places[leaf] = self._place(leaf, (self._count, *value.shape), value.dtype)
+        place = self._places[leaf]
+        if place is None or place.shape[1:] != value.shape or place.dtype != value.dtype:
+            return value
+        place[row] = value
+        moved: Array = place[row]
+        moved.flags.writeable = value.flags.writeable
+        return moved
 
 
 def _once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
@@ -175,7 +215,8 @@ class MapFunction:
         return Block(structure, columns, block.origins, block.failure)
 
     def _eager(self, block: Block, scope: Scope) -> Block:
-        results, kept, failure = self._calls.run(block, scope)
+        staged = None if scope.staging is None else Staged(scope.staging, len(block))
+        results, kept, failure = self._calls.run(block, scope, staged)
         origins = block.origins if kept is None else block.origins.take(np.array(kept, dtype=np.int64))
         if not results:
             return empty_block(origins, failure)
