@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock import session
 from penstock.errors import NotResumableError, StateMismatchError
 from penstock.graph.nodes import Map
 from penstock.machine.budget import Budget
-from penstock.session import prepare, resolve_seed, resolve_signature
+from penstock.session import preparation, prepare, resolve_seed, resolve_signature
 
 GIB = 2**30
 
@@ -23,7 +22,7 @@ GIB = 2**30
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of eight cores and 16 GiB."""
     budget = Budget(cpus=8, cpu_reason="eight", memory_bytes=16 * GIB, memory_reason="sixteen")
-    monkeypatch.setattr(session, "measure_budget", lambda: budget)
+    monkeypatch.setattr(preparation, "measure_budget", lambda: budget)
 
 
 def _ten() -> ps.Dataset:

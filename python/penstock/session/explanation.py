@@ -1,0 +1,69 @@
+"""How a dataset runs and why, in text."""
+
+from __future__ import annotations
+
+from penstock.graph.node import Node
+from penstock.graph.nodes import Filter, Map
+from penstock.graph.render import render_graph
+from penstock.graph.walk import nodes_of
+from penstock.optimize.fuse_images import fuse_images
+from penstock.plan.stage import Stage
+from penstock.rng import element_scope
+from penstock.session.look import first_block
+from penstock.session.preparation import prepare
+from penstock.trace.tracer import Untraced, obstacle, trace
+from penstock.units import format_bytes
+
+
+def explain(root: Node) -> str:
+    """The graph as written, each rule's effect, and the stages it runs in, with the reason for each width."""
+    prepared = prepare(root)
+    lines = ["graph:", _indent(render_graph(prepared.user_graph))]
+    for step in prepared.steps:
+        lines += [f"after {step.rule}:", _indent(render_graph(step.after))]
+    lines.append("functions:")
+    lines += [f"  {node.label}: {_compilation(node)}" for node in nodes_of(root) if isinstance(node, Map | Filter)]
+    lines.append("stages, from the source:")
+    lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
+    obstacle = prepared.plan.state_obstacle
+    lines.append(f"resume: {'by position' if obstacle is None else f'not possible: {obstacle}'}")
+    budget = prepared.budget
+    lines.append(
+        f"budget: {budget.cpus} CPUs ({budget.cpu_reason}), {format_bytes(prepared.ram_budget_bytes)} for waiting "
+        f"blocks ({budget.memory_reason})"
+    )
+    return "\n".join(lines)
+
+
+def _compilation(node: Map | Filter) -> str:
+    """Whether a function compiles, and into what: found by computing the first element that reaches it."""
+    function = node.function if isinstance(node, Map) else node.predicate
+    reason = obstacle(function)
+    if isinstance(node, Map) and (node.takes_rng or not node.compiles):
+        reason = "draws from a stream given to it" if node.takes_rng else "is under compile=False"
+    if reason is not None:
+        return f"Python, because it {reason}"
+    try:
+        block, _ = first_block(node.input)
+    except Exception as error:  # noqa: BLE001  # explaining must not fail where running would
+        return f"not known: the element before it could not be computed ({type(error).__name__})"
+    if block is None or not len(block):
+        return "not known: there is no element to compile it for"
+    with element_scope(0, block.origins.ids):
+        found = trace(function, block)
+    if isinstance(found, Untraced):
+        return f"Python, because it {found.reason}"
+    return "compiled into " + "; ".join(str(fuse_images(found)).splitlines())
+
+
+def _stage_lines(stage: Stage) -> list[str]:
+    lines = [line for source in stage.inputs for line in _stage_lines(source)]
+    names = [node.label for node in nodes_of(stage.node)] if not stage.inputs else [stage.node.label]
+    order = "" if stage.ordered else ", as completed"
+    width = stage.width
+    lines.append(f"{stage.kind} ({' -> '.join(names)}): {width.workers} worker(s){order}; {width.reason}")
+    return lines
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

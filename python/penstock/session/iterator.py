@@ -1,0 +1,210 @@
+"""The iterator a user holds: opens the run when first asked, delivers, measures, gives and takes its state."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from penstock.block.block import Block
+from penstock.engine.buffers import BufferPool
+from penstock.engine.build import build
+from penstock.engine.run import Run, RunLimits
+from penstock.engine.scope import Scope, Skipped
+from penstock.errors import (
+    NotResumableError,
+)
+from penstock.graph.fingerprint import order_description, order_fingerprint
+from penstock.graph.node import Node
+from penstock.graph.walk import nodes_of
+from penstock.options import Options
+from penstock.plan.place import process_workers
+from penstock.session.preparation import prepare, resolve_seed, services_of, thread_count
+from penstock.session.state import STATE_VERSION, checked_position
+from penstock.telemetry.clock import Clock
+from penstock.telemetry.snapshot import IteratorStats, StageStats
+
+_END = object()
+
+
+class PipelineIterator(Iterator[Any]):
+    """The elements of one epoch, computed ahead while the consumer works.
+
+    A context manager: leaving it, `close()`, exhausting, abandoning or interrupting it stops its threads. Delivered
+    arrays are 64-byte aligned and writable when they come from `batch`, and their memory is recycled only when the last
+    reference to them has gone. `skipped` lists what `on_error="skip"` dropped.
+    """
+
+    def __init__(self, root: Node, epoch: int, options: Options | None = None, pool: BufferPool | None = None) -> None:
+        self._prepared = prepare(root, options)
+        self._epoch = epoch
+        self._seed = resolve_seed(self._prepared.options)
+        self._pool = BufferPool() if pool is None else pool
+        self._lock = threading.Lock()
+        self._run: Run | None = None
+        self._finalizer: weakref.finalize[..., Any] | None = None
+        self._elements: Iterator[Any] = iter(())
+        self._start = 0
+        self._delivered = 0
+        self._wait_s = 0.0
+        self._between_s = 0.0
+        self._returned_at = 0.0
+        self._ready = 0
+        self._requests = 0
+        self._done = False
+        self._now = Clock().now
+
+    def __iter__(self) -> PipelineIterator:
+        return self
+
+    def __next__(self) -> Any:
+        entered = self._now()
+        with self._lock:
+            if self._returned_at:
+                self._between_s += entered - self._returned_at
+            try:
+                if self._run is not None:
+                    self._run.check_process()
+                element = _END if self._done else next(self._elements, _END)
+                if element is _END:
+                    element = self._advance()
+                else:
+                    self._ready += 1
+            except BaseException:
+                self._finish()
+                raise
+            self._requests += 1
+            self._delivered += 1
+            self._returned_at = left = self._now()
+            self._wait_s += left - entered
+        return element
+
+    def _advance(self) -> Any:
+        """The first element of the next block; raises its failure, or StopIteration at the end."""
+        while not self._done:
+            run = self._opened()
+            block, was_ready = run.next_block()
+            if block is None:
+                break
+            self._elements = deliver(block)
+            element = next(self._elements, _END)
+            if element is not _END:
+                self._ready += was_ready
+                return element
+        raise StopIteration
+
+    def _opened(self) -> Run:
+        if self._run is None:
+            prepared = self._prepared
+            executor = prepared.options.executor
+            inline = executor == "inline"
+            workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
+            processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
+            scope = Scope(services_of(prepared, self._seed, self._pool, processes), self._epoch)
+            root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
+            self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
+            self._finalizer = weakref.finalize(self, self._run.close)
+            self._finalizer.atexit = False  # the run closes itself at exit
+        return self._run
+
+    def _finish(self) -> None:
+        self._done = True
+        self._elements = iter(())
+        self._returned_at = 0.0
+        if self._run is not None:
+            self._run.close()
+
+    def close(self) -> None:
+        """Stop; idempotent. Nothing of it stays behind, and `next()` then raises StopIteration."""
+        self._finish()
+
+    def __enter__(self) -> PipelineIterator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch this iterator delivers."""
+        return self._epoch
+
+    @property
+    def skipped(self) -> Sequence[Skipped]:
+        """What `on_error="skip"` dropped so far, in order: origin, verb, error, traceback."""
+        return () if self._run is None else tuple(self._run.scheduler.skipped)
+
+    def stats(self) -> IteratorStats:
+        """What was measured so far: see `IteratorStats`. Cost: microseconds."""
+        stages: list[StageStats] = []
+        waiting = 0
+        if self._run is not None:
+            scheduler = self._run.scheduler
+            waiting = scheduler.waiting_bytes()
+            waits: dict[tuple[int, str], float] = {}
+            widths: dict[tuple[int, str], int] = {}
+            for running in scheduler.stages():
+                waits[running.stage.node.key] = running.counts.wait_s
+                for node in nodes_of(running.stage.node) if not running.inputs else [running.stage.node]:
+                    widths[node.key] = running.stage.width.workers
+            for key, t in list(scheduler.totals.items()):
+                wait_s, workers = waits.get(key, 0.0), widths.get(key, 1)
+                stages.append(
+                    StageStats(t.label, t.elements, t.bytes, t.busy_s, t.inclusive_s, t.cpu_s, wait_s, workers)
+                )
+        return IteratorStats(
+            batches=self._delivered - self._start,
+            wait_s=self._wait_s,
+            between_s=self._between_s,
+            ready=self._ready,
+            requests=self._requests,
+            skipped=len(self.skipped),
+            waiting_bytes=waiting,
+            stages=tuple(stages),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer is, as a few JSON values: what it received, however far ahead the engine is.
+
+        Raises: NotResumableError: naming the verb and line that cannot be resumed.
+        """
+        plan = self._prepared.plan
+        if plan.state_obstacle is not None:
+            raise NotResumableError(f"this pipeline cannot give its state: {plan.state_obstacle}")
+        return {
+            "version": STATE_VERSION,
+            "order": order_fingerprint(self._prepared.user_graph),
+            "verbs": order_description(self._prepared.user_graph),
+            "seed": self._seed,
+            "epoch": self._epoch,
+            "position": self._delivered,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken: the next element is the one after the last that was received then.
+
+        Raises: StateMismatchError: another pipeline or version; says what differs. NotResumableError as `state_dict`.
+        """
+        plan = self._prepared.plan
+        if plan.state_obstacle is not None:
+            raise NotResumableError(f"this pipeline cannot take a state: {plan.state_obstacle}")
+        position = checked_position(state, self._prepared.user_graph)
+        with self._lock:
+            if self._run is not None:
+                self._run.close()
+            self._run = None
+            self._elements = iter(())
+            self._done = False
+            self._seed, self._epoch = int(state["seed"]), int(state["epoch"])
+            self._start = self._delivered = position
+
+
+def deliver(block: Block) -> Iterator[Any]:
+    """The elements of a block, then its failure."""
+    yield from block.elements()
+    if block.failure is not None:
+        raise block.failure.error

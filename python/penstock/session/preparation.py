@@ -1,0 +1,91 @@
+"""From a graph and options to a plan, and what a run of it needs: optimize, lower, limits, seed, services."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.engine.buffers import BufferPool
+from penstock.engine.scope import Services
+from penstock.errors import (
+    PenstockWarning,
+)
+from penstock.graph.node import Node
+from penstock.graph.walk import collected_options, numbered
+from penstock.machine.budget import Budget, measure_budget
+from penstock.optimize.driver import optimize
+from penstock.optimize.rule import Step
+from penstock.options import Options
+from penstock.plan.lower import lower
+from penstock.plan.stage import Plan, SourceStage, Stage
+from penstock.telemetry.clock import Clock
+from penstock.units import parse_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A graph made ready to run: the user's (numbered), the optimized one, the plan, the rules' trace, the limits."""
+
+    user_graph: Node
+    plan: Plan
+    steps: list[Step]
+    options: Options
+    budget: Budget
+    ram_budget_bytes: int
+
+
+def prepare(root: Node, options: Options | None = None) -> Prepared:
+    """Optimize and lower; runs no user code and starts nothing. Cost: about a millisecond."""
+    said = collected_options(root)
+    merged = said if options is None else said.merged(options)
+    measured = measure_budget()
+    cpus = measured.cpus if merged.cpu_budget is None else min(measured.cpus, merged.cpu_budget)
+    waiting = measured.memory_bytes // 2
+    if merged.ram_budget is not None:
+        waiting = min(waiting, parse_bytes(merged.ram_budget))
+    budget = replace(measured, cpus=cpus)
+    user_graph = numbered(root)
+    clock = Clock()
+    optimized, steps = optimize(user_graph, merged.skip_rules or frozenset(), clock.now)
+    plan = lower(optimized, cpus, merged.deterministic is not False, merged.executor)
+    return Prepared(user_graph, plan, steps, merged, budget, waiting)
+
+
+def resolve_seed(options: Options) -> int:
+    """The seed that unseeded nodes derive from: what was said, 0, or fresh entropy if that was asked for."""
+    if options.seed == "entropy":
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    return 0 if options.seed is None else int(options.seed)
+
+
+def services_of(prepared: Prepared, seed: int, pool: BufferPool, process_workers: int = 0) -> Services:
+    said = prepared.options.cache_budget
+    cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
+    executor = prepared.options.executor
+    return Services(seed, pool, Clock(), cache, _warn_once(), process_workers=process_workers, executor=executor)
+
+
+def _warn_once() -> Callable[[str], None]:
+    told: set[str] = set()
+
+    def warn(text: str) -> None:
+        if text not in told:
+            told.add(text)
+            warnings.warn(text, PenstockWarning, stacklevel=3)
+
+    return warn
+
+
+def thread_count(stage: Stage, cpus: int) -> int:
+    """Worker threads for a plan: the widest stage, and one more for each source that may block in user code."""
+    widest, blocking = cpus, 0
+    pending = [stage]
+    while pending:
+        current = pending.pop()
+        pending.extend(current.inputs)
+        widest = max(widest, current.width.workers)
+        blocking += isinstance(current, SourceStage)
+    return widest + blocking
