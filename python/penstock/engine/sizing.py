@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 TARGET_SECONDS = 0.008
+HANDED_OVER_SECONDS = 0.032  # for a worker process: handing a block over and back costs some 0.3 ms
 TARGET_BYTES = 4 * 2**20
 FIRST_ROWS = 8
 GROWTH = 8
@@ -26,13 +27,13 @@ class TaskSize:
     row_bytes: float | None = None
     fixed: bool = False
 
-    def after(self, rows: int, seconds: float, nbytes: int) -> TaskSize:
-        """The size after a task of `rows` rows took `seconds` and put out `nbytes`."""
+    def after(self, rows: int, seconds: float, nbytes: int, target_s: float = TARGET_SECONDS) -> TaskSize:
+        """The size after a task of `rows` rows took `seconds`, put out `nbytes`; `target_s`: what one should take."""
         if self.fixed or rows < 1:
             return self
         row_s = _smooth(self.row_s, seconds / rows)
         row_bytes = _smooth(self.row_bytes, nbytes / rows)
-        by_time = TARGET_SECONDS / row_s if row_s > 0 else float("inf")
+        by_time = target_s / row_s if row_s > 0 else float("inf")
         by_bytes = TARGET_BYTES / row_bytes if row_bytes > 0 else float("inf")
         wanted = max(1, int(min(by_time, by_bytes, self.rows * GROWTH)))
         # Powers of two, and only when clearly off: tasks of one size reuse each other's buffers.

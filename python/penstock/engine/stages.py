@@ -15,12 +15,13 @@ import numpy as np
 
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
+from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import Assembly, batch_counts
-from penstock.engine.operators.functions import BlockFunction, empty_block
+from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import BatchOperator, FunctionOperator, IndexedOperator
 from penstock.engine.operators.streams import Barrier, GeneratorSource, ReplaySource
 from penstock.engine.scope import Scope, TaskLog
-from penstock.engine.sizing import TaskSize, batches_or_part
+from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -258,7 +259,8 @@ class IndexedRun(RunningStage):
         self._exhausted = 0 <= self._length <= start
 
     def measured(self, outcome: Outcome) -> None:
-        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes)
+        target_s = HANDED_OVER_SECONDS if self._operator.is_handed_over() else TARGET_SECONDS
+        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
 
     def claim(self) -> Task | None:
         if not self.may_start():
@@ -336,14 +338,15 @@ class SegmentRun(RunningStage):
     """Each task takes the next rows of the input."""
 
     def __init__(
-        self, stage: Stage, scope: Scope, source: RunningStage, function: BlockFunction, block_size: int | None
+        self, stage: Stage, scope: Scope, source: RunningStage, function: PlacedFunction, block_size: int | None
     ) -> None:
         super().__init__(stage, scope, [source])
         self._function = function
         self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
 
     def measured(self, outcome: Outcome) -> None:
-        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes)
+        target_s = HANDED_OVER_SECONDS if self._function.is_handed_over else TARGET_SECONDS
+        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
 
     def pump(self) -> None:
         if self.inputs[0].ended:

@@ -51,6 +51,7 @@ class PlacedFunction:
         self._is_pure = False
         self._recipe: tuple[bytes, bytes] | None = None
         self._spent_here_s = 0.0
+        self.is_handed_over = False  # whether a worker process has run a block of it
         self.lays_out_rows = False  # whether its blocks come as one array a leaf, of rows worth not copying again
 
     def __call__(self, block: Block, scope: Scope) -> Block:
@@ -111,6 +112,7 @@ class PlacedFunction:
             pool.discard(worker)
             raise
         pool.release(worker)
+        self.is_handed_over = True
         return self._taken(answer, stacks, block, scope)
 
     def _run_here(self, block: Block, scope: Scope) -> Block:

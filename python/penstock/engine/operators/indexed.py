@@ -65,6 +65,10 @@ class IndexedOperator:
         """The elements at `positions` as batches of `counts` rows, or None: no short way."""
         return None
 
+    def is_handed_over(self) -> bool:
+        """Whether part of its work has gone to worker processes."""
+        return any(source.is_handed_over() for source in self.inputs)
+
     def origins(self, positions: Indices, scope: Scope) -> Origins:
         """The identities of the elements at `positions`, without computing them."""
         return self.inputs[0].origins(positions, scope)
@@ -247,6 +251,9 @@ class FunctionOperator(IndexedOperator):
     def lays_out_rows(self) -> bool:
         """Whether its rows have come as a batch would lie, so that whole batches need no copy and parts would."""
         return self._function.lays_out_rows
+
+    def is_handed_over(self) -> bool:
+        return self._function.is_handed_over or super().is_handed_over()
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         return self._function(self.inputs[0].rows(positions, scope.aside()), scope)
