@@ -66,17 +66,25 @@ class Program:
         return "\n".join([*lines, f"return {', '.join(_short(output) for output in self.outputs)}"])
 
 
-def substitute(value: Any, replace: Callable[[Ref], Any]) -> Any:
-    """`value` with every Ref in it, inside tuples, lists, dicts and slices too, replaced."""
-    if isinstance(value, Ref):
-        return replace(value)
-    if isinstance(value, tuple | list):
-        return type(value)([substitute(part, replace) for part in value])
-    if isinstance(value, dict):
-        return {key: substitute(part, replace) for key, part in value.items()}
-    if isinstance(value, slice):
-        return slice(*(substitute(part, replace) for part in (value.start, value.stop, value.step)))
-    return value
+V = TypeVar("V")
+
+
+def replaced(nest: Any, kind: type[V], replace: Callable[[V], object]) -> Any:
+    """`nest` with every value of `kind` in it, inside tuples, lists, dicts and slices too, replaced."""
+    if isinstance(nest, kind):
+        return replace(nest)
+    if isinstance(nest, tuple | list):
+        return type(nest)([replaced(part, kind, replace) for part in nest])
+    if isinstance(nest, dict):
+        return {key: replaced(part, kind, replace) for key, part in nest.items()}
+    if isinstance(nest, slice):
+        return slice(*(replaced(part, kind, replace) for part in (nest.start, nest.stop, nest.step)))
+    return nest
+
+
+def substitute(nest: Any, replace: Callable[[Ref], object]) -> Any:
+    """`nest` with every Ref in it replaced."""
+    return replaced(nest, Ref, replace)
 
 
 class Traced:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import rng
-from penstock.ops.program import Ref, Step, Traced
+from penstock.ops.program import Ref, Step, Traced, replaced
 from penstock.ops.registry import OPS
 from penstock.trace.rules import FUNCTIONS, METHODS, Kind
 
@@ -46,29 +46,17 @@ class Tape:
 
 
 def _samples(value: Any) -> Any:
-    return _convert(value, lambda traced: traced.sample)
+    return replaced(value, Value, lambda traced: traced.sample)
 
 
 def _references(value: Any) -> Any:
-    return _convert(value, lambda traced: traced.ref)
-
-
-def _convert(value: Any, of: Callable[[Value], object]) -> Any:
-    if isinstance(value, Value):
-        return of(value)
-    if isinstance(value, tuple | list):
-        return type(value)([_convert(part, of) for part in value])
-    if isinstance(value, dict):
-        return {key: _convert(part, of) for key, part in value.items()}
-    if isinstance(value, slice):
-        return slice(*(_convert(part, of) for part in (value.start, value.stop, value.step)))
-    return value
+    return replaced(value, Value, lambda traced: traced.ref)
 
 
 def values_in(value: Any) -> list[Value]:
     """The traced values inside a nest of arguments."""
     found: list[Value] = []
-    _convert(value, found.append)
+    replaced(value, Value, found.append)
     return found
 
 
