@@ -218,6 +218,18 @@ def test_failing_rows_say_why_and_leave_zeros():
     np.testing.assert_array_equal(out[0], kernels.decode_jpeg(JPEG)[:8, :8])
 
 
+@pytest.mark.parametrize("kept", range(2, 10))
+def test_a_region_of_a_progressive_file_without_its_last_scans_equals_decode_then_crop(kept):
+    contents = encode(photo(60, 110), "JPEG", quality=60, progressive=True)
+    scans = [at for at in range(len(contents)) if contents[at : at + 2] == b"\xff\xda"]
+    contents = contents[: scans[kept]] + b"\xff\xd9"  # no warning: blocks are smoothed with their neighbours
+    whole = kernels.decode_jpeg(contents)
+    for left in range(0, 100, 7):
+        out = np.empty((1, 9, 10, 3), np.uint8)
+        assert fused_images([contents], out, regions=np.array([[left // 2, left, 9, 10]])) == []
+        np.testing.assert_array_equal(out[0], whole[left // 2 : left // 2 + 9, left : left + 10])
+
+
 def test_images_that_do_not_fit_their_place_fail():
     out = np.empty((1, 8, 8, 3), np.uint8)
     assert fused_images([JPEG], out) == [(0, "the image is 48 x 64 x 3, its place in the batch 8 x 8 x 3")]

@@ -19,6 +19,9 @@ const HARMLESS: [&str; 3] =
 const SCAN_LIMIT: c_int = 500;
 /// Columns beyond the region that its own columns are interpolated with: one chroma sample on either side.
 const MARGIN: usize = 2;
+/// A progressive file may lack the last bits of its coefficients, without any warning; blocks are then smoothed with
+/// those within two of them.
+const SMOOTHED_BLOCKS: usize = 3;
 /// Bytes kept after the last pixel, so that a kernel may load whole vectors.
 const PADDING: usize = 64;
 
@@ -158,7 +161,11 @@ impl Decoder {
             tj::TJSAMP_TJSAMP_411 => 32,
             _ => return self.set_region(whole, whole),
         };
-        let margin = if block_width > 8 { MARGIN } else { 0 };
+        let margin = match (self.get(tj::TJPARAM_TJPARAM_PROGRESSIVE), block_width) {
+            (1, _) => SMOOTHED_BLOCKS * block_width,
+            (_, 8) => 0,
+            _ => MARGIN,
+        };
         let left = region.left.saturating_sub(margin) / block_width * block_width;
         let right = (region.left + region.width + margin).min(header.width);
         let wanted = Region { top: region.top, left, height: region.height, width: right - left };

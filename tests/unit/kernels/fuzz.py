@@ -1,0 +1,123 @@
+"""Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png seconds [seed]`.
+
+JPEG: what decodes whole gives the same pixels by region. PNG: what we decode, Pillow decodes to the same pixels, if it
+decodes it. Anything but pixels or a DecodeError ends the run; the file is left in the temporary folder.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from penstock.errors import DecodeError
+from penstock.kernels.fused import fused_images, jpeg_shapes
+from penstock.kernels.image import decode_jpeg, decode_png
+from tests.unit.kernels.photos import encode, photo
+
+LIMIT_PIXELS = 2**20
+CODINGS = ({}, {"progressive": True}, {"restart_marker_rows": 1}, {"optimize": True})
+
+
+def jpegs(random: np.random.Generator) -> list[bytes]:
+    def one(coding: dict[str, object]) -> bytes:
+        picture = photo(*random.integers(1, 120, 2).tolist(), int(random.choice([1, 3, 3])))
+        sampling, quality = int(random.integers(3)), int(random.integers(20, 100))
+        return encode(picture, "JPEG", quality=quality, subsampling=sampling, **coding)
+
+    return [one(coding) for coding in CODINGS for _ in range(6)]
+
+
+def pngs(random: np.random.Generator) -> list[bytes]:
+    modes = ("1", "L", "LA", "P", "RGB", "RGBA")
+    return [
+        encode(Image.fromarray(photo(*random.integers(1, 60, 2).tolist())).convert(mode), "PNG")
+        for mode in modes
+        for _ in range(4)
+    ]
+
+
+def damaged(files: list[bytes], random: np.random.Generator) -> bytes:
+    data = bytearray(files[random.integers(len(files))])
+    for _ in range(int(random.integers(4))):
+        place = int(random.integers(len(data)))
+        match random.integers(4):
+            case 0:
+                data[place] ^= int(random.integers(1, 256))
+            case 1:
+                del data[max(1, place) : place + int(random.integers(1, 9))]
+            case 2:
+                data[place:place] = random.bytes(int(random.integers(1, 9)))
+            case _:
+                data[place % min(len(data), 700)] = int(random.integers(256))
+    return bytes(data)
+
+
+def check_jpeg(data: bytes, random: np.random.Generator) -> bool:
+    try:
+        whole = decode_jpeg(data, 3, limit_pixels=LIMIT_PIXELS)
+    except DecodeError:
+        whole = None
+    height, width = jpeg_shapes([data])[0][0, :2].tolist() if whole is None else whole.shape[:2]
+    top, left = int(random.integers(max(1, height))), int(random.integers(max(1, width)))
+    rows = min(64, int(random.integers(1, max(2, height - top + 1))))
+    columns = min(64, int(random.integers(1, max(2, width - left + 1))))
+    out = np.empty((1, rows, columns, 3), np.uint8)
+    failures = fused_images([data], out, regions=np.array([[top, left, rows, columns]]), max_pixels=LIMIT_PIXELS)
+    if whole is None:
+        return False
+    assert failures == []
+    np.testing.assert_array_equal(out[0], whole[top : top + rows, left : left + columns])
+    return True
+
+
+def check_png(data: bytes, random: np.random.Generator) -> bool:
+    try:
+        ours = decode_png(data, 4, limit_pixels=LIMIT_PIXELS)
+    except DecodeError:
+        return False
+    try:
+        image = Image.open(io.BytesIO(data))
+        theirs = np.asarray(image.convert("RGBA"))
+    except (OSError, SyntaxError, ValueError):
+        return True  # Pillow refuses more, or less, than the png crate
+    if image.mode in ("1", "L", "LA", "P", "RGB", "RGBA"):  # of 16 bits Pillow keeps other ones
+        np.testing.assert_array_equal(ours, theirs)
+    return True
+
+
+def main() -> None:
+    kind, seconds = sys.argv[1], float(sys.argv[2])
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    random = np.random.default_rng(seed)
+    make, check = {"jpeg": (jpegs, check_jpeg), "png": (pngs, check_png)}[kind]
+    files, check_one = make(random), _keeping(check, kind)
+    tried = decoded = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        decoded += check_one(damaged(files, random), random)
+        tried += 1
+    sys.stdout.write(f"{kind}, seed {seed}: {tried} files, {decoded} decoded and equal, {tried - decoded} refused\n")
+
+
+def _keeping(check: Callable[..., bool], kind: str) -> Callable[..., bool]:
+    def checked(data: bytes, random: np.random.Generator) -> bool:
+        try:
+            return check(data, random)
+        except BaseException:
+            path = Path(tempfile.gettempdir()) / f"penstock-fuzz.{kind}"
+            path.write_bytes(data)
+            sys.stderr.write(f"failed on {path}\n")
+            raise
+
+    return checked
+
+
+if __name__ == "__main__":
+    main()
