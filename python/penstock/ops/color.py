@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from penstock.errors import InvalidArgumentError
 from penstock.kernels import image as kernels
 from penstock.ops.checks import check_factors, check_numbers, check_rgb, image_array, one_image
+from penstock.ops.draw import draw_factor
 from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
@@ -110,8 +111,3 @@ def per_image_standardization(image: ArrayLike) -> NDArray[np.float32]:
     least = np.float32(1.0 / np.sqrt(max(1, int(np.prod(array.shape[-3:])))))
     standard: NDArray[np.float32] = (floats - mean) / np.maximum(deviation, least)
     return standard
-
-
-def draw_factor(rng: Rng, lower: float, upper: float) -> float:
-    """Uniform in [lower, upper): what the random ops here draw."""
-    return float(rng.uniform(lower, upper))

@@ -31,6 +31,11 @@ def draw_brightness(rng: Rng, max_delta: float) -> float:
     return float(rng.uniform(-max_delta, max_delta))
 
 
+def draw_factor(rng: Rng, lower: float, upper: float) -> float:
+    """Uniform in [lower, upper): how much contrast, saturation or hue changes."""
+    return float(rng.uniform(lower, upper))
+
+
 def draw_offsets(rng: Rng, shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
     """Where a piece of `size` starts in something of `shape`: uniform over all places, one draw per axis."""
     return tuple(int(rng.integers(whole - part + 1)) for whole, part in zip(shape, size, strict=True))

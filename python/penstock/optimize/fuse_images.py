@@ -201,6 +201,22 @@ def _brightness(step: Step, chain: _Chain) -> bool:
     return given is not None and chain.adjusted("adjust_brightness", float(given[name]), draw=step.draw)
 
 
+def _contrast(step: Step, chain: _Chain) -> bool:
+    return _factor(step, chain, "adjust_contrast", "contrast_factor")
+
+
+def _saturation(step: Step, chain: _Chain) -> bool:
+    return _factor(step, chain, "adjust_saturation", "saturation_factor")
+
+
+def _factor(step: Step, chain: _Chain, kernel: str, name: str) -> bool:
+    if step.draw is None:
+        given = _arguments(step, name)
+        return given is not None and chain.adjusted(kernel, float(given[name]))
+    given = _arguments(step, "lower", "upper")
+    return given is not None and chain.adjusted(kernel, float(given["lower"]), float(given["upper"]), draw=step.draw)
+
+
 def _convert(step: Step, chain: _Chain) -> bool:
     given = _arguments(step, "dtype", "saturate", saturate=False)
     to = None if given is None else _pixel_kind(given["dtype"])
@@ -278,6 +294,10 @@ _TAKE: dict[str, Callable[[Step, _Chain], bool]] = {
     "image.random_flip_left_right": _flip,
     "image.adjust_brightness": _brightness,
     "image.random_brightness": _brightness,
+    "color.adjust_contrast": _contrast,
+    "color.random_contrast": _contrast,
+    "color.adjust_saturation": _saturation,
+    "color.random_saturation": _saturation,
     "image.convert_image_dtype": _convert,
     "image.normalize": _normalize,
     "math.cast": _cast,

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.block.columns import Array, ArrayColumn, Column
 from penstock.errors import DecodeError
 from penstock.kernels.fused import fused_images, jpeg_shapes
-from penstock.ops.draw import central_region, draw_brightness, draw_flip, draw_offsets, draw_resized_crop
+from penstock.ops.draw import central_region, draw_brightness, draw_factor, draw_flip, draw_offsets, draw_resized_crop
 from penstock.ops.fused import Adjustment, FusedImages, Region
 from penstock.rng import Rng, UInt64s
 
@@ -123,4 +123,8 @@ def _step(adjustment: Adjustment, count: int, stream: Streams) -> tuple[Any, ...
         if draw is None:
             return name, [amount] * count
         return name, [draw_brightness(stream(row, draw), amount) for row in range(count)]
+    if name in ("adjust_contrast", "adjust_saturation"):
+        if draw is None:
+            return name, [adjustment.args[0]] * count
+        return name, [draw_factor(stream(row, draw), *adjustment.args) for row in range(count)]
     return name, *(list(arg) if isinstance(arg, tuple) else arg for arg in adjustment.args)
