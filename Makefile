@@ -53,7 +53,7 @@ lint: rust-lint-tools $(STAMPS)/native $(STAMPS)/lint
 	cargo fmt --all --check
 	cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
 
-bench: $(STAMPS)/native $(STAMPS)/test $(STAMPS)/torch-$(TORCH)
+bench: $(STAMPS)/native $(STAMPS)/bench $(STAMPS)/torch-$(TORCH)
 	$(PY) -m benchmarks $(ARGS)
 
 build: $(STAMPS)/native
@@ -85,7 +85,7 @@ $(STAMPS)/venv: | tools
 	@$(PIP) install --quiet --upgrade "pip>=25.1"
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/build $(STAMPS)/demo $(STAMPS)/lint $(STAMPS)/test: $(STAMPS)/%: $(STAMPS)/venv pyproject.toml
+$(STAMPS)/bench $(STAMPS)/build $(STAMPS)/demo $(STAMPS)/lint $(STAMPS)/test: $(STAMPS)/%: $(STAMPS)/venv pyproject.toml
 	@echo "installing what \`$*\` needs into $(VENV) (minutes, the first time)"
 	@$(PIP) install --quiet --group $*
 	@touch $@

@@ -6,7 +6,18 @@ import argparse
 import importlib
 import sys
 
-NAMES = ("micro.import_time", "micro.fused_image", "compare.in_memory", "compare.in_memory_rss", "compare.processes")
+NAMES = (
+    "micro.import_time",
+    "micro.fused_image",
+    "compare.in_memory",
+    "compare.in_memory_rss",
+    "compare.processes",
+    "compare.images",
+    "compare.images_validation",
+    "compare.images_uint8",
+    "compare.images_large",
+    "compare.images_png",
+)
 
 
 def main() -> int:

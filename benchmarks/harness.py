@@ -23,10 +23,11 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A name, and the module function (`package.module:function`) that prepares it and returns one repetition."""
+    """A name, and the module function (`package.module:function`) that, given `arguments`, returns one repetition."""
 
     name: str
     target: str
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class _Process:
     def __init__(self, contender: Contender) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", contender.target],
+            [sys.executable, "-m", "benchmarks.worker", contender.target, *contender.arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -137,8 +138,21 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def compare(name: str, what: str, samples: Sequence[Samples], unit: str) -> Result:
-    """The table of one comparison: ours first; ratios are ours over theirs."""
+def _is_same(one: object, other: object, tolerance: float) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= tolerance
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_is_same(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same(one[key], other[key], tolerance) for key in one)
+    return one == other
+
+
+def compare(name: str, what: str, samples: Sequence[Samples], unit: str, tolerance: float = 0.0) -> Result:
+    """The table of one comparison: ours first; ratios are ours over theirs.
+
+    tolerance: of the floats in the proofs; above 0 where every contender draws at random for itself.
+    """
     ours = samples[0]
     lines = [f"{'':28} {unit:>14} {'quartiles':>21} {'CPU us/element':>15} {'ours / it':>10}"]
     for sample in samples:
@@ -148,8 +162,12 @@ def compare(name: str, what: str, samples: Sequence[Samples], unit: str) -> Resu
         low, _, high = statistics.quantiles(sample.rates, n=4)
         cpu_us = statistics.median(sample.cpu_s) * 1e6
         lines.append(
-            f"{sample.name:28} {sample.rate:14,.0f} {low:10,.0f}-{high:10,.0f} {cpu_us:15.3f} {ours.rate / sample.rate:10.2f}"
+            f"{sample.name:28} {sample.rate:14,.0f} {low:10,.0f}-{high:10,.0f} {cpu_us:15.3f}"
+            f" {ours.rate / sample.rate:10.2f}"
         )
-    proofs = {json.dumps(sample.proof) for sample in samples if sample.proof is not None}
-    lines.append("same content from all" if len(proofs) == 1 else f"CONTENT DIFFERS: {sorted(proofs)}")
+    proofs = [sample.proof for sample in samples if sample.proof is not None]
+    same = bool(proofs) and all(_is_same(proof, proofs[0], tolerance) for proof in proofs)
+    how = f", floats within {tolerance}" if tolerance else ""
+    texts = sorted({json.dumps(proof) for proof in proofs})
+    lines.append(f"same content from all{how}" if same else f"CONTENT DIFFERS: {texts}")
     return Result(name, what, lines, {"unit": unit, "samples": [asdict(sample) for sample in samples]})

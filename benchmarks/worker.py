@@ -1,4 +1,4 @@
-"""One contender's process: `python -m benchmarks.worker package.module:function`, driven by lines on standard input."""
+"""One contender's process: `python -m benchmarks.worker package.module:function [argument ...]`, driven by lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             if repetition is None:
-                repetition = getattr(importlib.import_module(module), function)()
+                repetition = getattr(importlib.import_module(module), function)(*sys.argv[2:])
             if line.strip() == "prove":
                 answer = {"proof": repetition(prove=True)}
             else:

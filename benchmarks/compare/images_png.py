@@ -1,0 +1,8 @@
+"""`compare.images`, PNG files, for which there is no native pass and no limit."""
+
+from benchmarks.compare.images import run as run_form
+from benchmarks.harness import Result
+
+
+def run(rounds: int) -> Result:
+    return run_form(rounds, "png")
