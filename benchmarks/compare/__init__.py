@@ -1,0 +1,1 @@
+"""Beside peers and limits, in one interleaved run."""

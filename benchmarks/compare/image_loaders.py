@@ -4,8 +4,8 @@ A loader prepares what need not be timed (imports, the graph) and returns `batch
 epochs as (images [n, 224, 224, 3], labels [n]) pairs.
 
 Tried without gain: for tf.data a private thread pool, parallel batching and a fixed parallelism; for DALI more threads
-than cores and the dynamic executor. DALI is asked batch by batch through `schedule_run`, so that it computes nothing for
-the next repetition.
+than cores and the dynamic executor. DALI is asked batch by batch through `schedule_run`, so that it computes nothing
+for the next repetition.
 """
 
 from __future__ import annotations

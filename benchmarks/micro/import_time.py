@@ -1,4 +1,4 @@
-"""`import penstock` beyond `import numpy`, in fresh interpreters, in turn. Law: at most 150 ms, no framework imported."""
+"""`import penstock` beyond `import numpy`, fresh interpreters, in turn. At most 150 ms, no framework imported."""
 
 from __future__ import annotations
 
