@@ -21,6 +21,7 @@ from penstock.errors import ClosedError, ForkedError
 
 _JOIN_SECONDS = 5.0
 _HURRY_SECONDS = 0.01
+_HURRY_AWAY_SECONDS = 0.0002
 _START_SECONDS = 0.5
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 
@@ -48,6 +49,8 @@ class Run:
         self._closed = False
         self._pid = os.getpid()
         self._crash: BaseException | None = None
+        self._now = root.scope.services.clock.now
+        self._left_at = float("-inf")  # when the consumer took its last block
         if not _live:
             _register_exit()
         _live.add(self)
@@ -57,6 +60,7 @@ class Run:
     def next_block(self) -> tuple[Block | None, bool]:
         """The next block (None at the end), and whether it was waiting already. Blocks until there is one."""
         self.check_process()
+        hurries = self._now() - self._left_at < _HURRY_AWAY_SECONDS
         with self._lock:
             was_ready = bool(self.scheduler.root.ready)
             while True:
@@ -66,17 +70,22 @@ class Run:
                     raise ClosedError("the iterator is closed", remedy="open a new one with iter(dataset)")
                 block = self.scheduler.next_block()
                 if block is not None:
-                    self._wake_worker()
+                    if not hurries:
+                        self._wake_worker()
+                    self._left_at = self._now()
                     return block, was_ready
                 if self.scheduler.ended:
                     return None, was_ready
                 if self._limits.workers == 0:
                     self._run_one()
                     continue
-                self._wake_worker()
-                # A thread that would wait may as well work, where the work is shorter than being woken up twice.
+                # A thread that would wait may as well work, where the work is shorter than being woken up twice. One
+                # that comes back at once does so alone: a worker beside it would only take turns with it for the GIL.
+                if not hurries:
+                    self._wake_worker()
                 task = self.scheduler.claim(only_short=True)
                 if task is None:
+                    self._wake_worker()
                     if not self._result.wait(_HURRY_SECONDS if self.scheduler.has_source() else None):
                         self.scheduler.hurry()
                 else:

@@ -26,7 +26,7 @@ from penstock.plan.stage import Stage
 
 _NONE = np.empty(0, dtype=np.int64)
 _AHEAD_BLOCKS = 2
-_SHORT_SECONDS = 0.002
+_SHORT_SECONDS = 0.001
 
 
 @dataclass(slots=True)
