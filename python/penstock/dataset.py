@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from penstock.block.spec import SpecTree
-from penstock.engine.buffers import BufferPool
+from penstock.engine.kept import Kept
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
 from penstock.graph.node import INFINITE, Node, index_obstacle
 from penstock.graph.nodes import Batch, Slices, Stride
@@ -60,11 +60,11 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         dataset = cls.__new__(cls)
         dataset._node = node
         dataset._epochs = _Epochs()
-        dataset._pool = BufferPool()
+        dataset._kept = Kept()
         return dataset
 
     _epochs: _Epochs
-    _pool: BufferPool  # shared by the iterators of this object: an epoch starts with the buffers of the one before
+    _kept: Kept
 
     def __iter__(self) -> PipelineIterator:
         return self.iterator()
@@ -77,7 +77,7 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         if epoch is None:
             epoch = self._epochs.take()
         number = require_integer("iterator", "epoch", epoch, minimum=0) or 0
-        return PipelineIterator(self._node, number, pool=self._pool)
+        return PipelineIterator(self._node, number, kept=self._kept)
 
     def as_numpy_iterator(self) -> PipelineIterator:
         """`iter(self)`: elements are NumPy values already."""

@@ -21,7 +21,7 @@ from penstock.errors import ClosedError, ForkedError
 
 _JOIN_SECONDS = 5.0
 _HURRY_SECONDS = 0.01
-_HURRY_AWAY_SECONDS = 0.0002
+_HURRY_AWAY_SECONDS = 0.0005
 _START_SECONDS = 0.5
 _live: weakref.WeakSet[Run] = weakref.WeakSet()
 
@@ -50,7 +50,7 @@ class Run:
         self._pid = os.getpid()
         self._crash: BaseException | None = None
         self._now = root.scope.services.clock.now
-        self._left_at = float("-inf")  # when the consumer took its last block
+        self._left_at = self._now()  # when the consumer took its last block
         if not _live:
             _register_exit()
         _live.add(self)

@@ -13,6 +13,7 @@ from penstock.block.columns import Array
 from penstock.block.spec import Spec, render_spec
 from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
+from penstock.engine.sizing import TaskSize
 from penstock.errors import StructureError
 from penstock.graph.node import Node
 from penstock.rng import derive_key
@@ -25,7 +26,7 @@ class Services:
     """What all operators of one run share.
 
     process_workers: worker processes that functions may use, 0 for none: all runs here. executor: where functions run
-    that nothing was said of, see `Options.executor`.
+    that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
     """
 
     seed: int
@@ -33,9 +34,9 @@ class Services:
     clock: Clock
     cache_budget_bytes: int
     warn: Callable[[str], None]
-    is_closing: Callable[[], bool] = lambda: False
     process_workers: int = 0
     executor: str | None = None
+    sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

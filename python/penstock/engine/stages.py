@@ -115,6 +115,7 @@ class RunningStage:
         self._next_commit = 0
         self._exhausted = False  # nothing more will be claimed
         self._failed = False  # nothing more will be put out
+        self._size = TaskSize()
 
     # -- what the scheduler asks ----------------------------------------------------------------------------------
 
@@ -175,6 +176,21 @@ class RunningStage:
 
     def measured(self, outcome: Outcome) -> None:
         """A task took so long and put out so much."""
+
+    def _start_with(self, block_size: int | None) -> None:
+        """The rows of its tasks: as said, else as an iterator before found best, else few."""
+        if block_size is not None:
+            self._size = TaskSize(block_size, fixed=True)
+            return
+        known = self.scope.services.sizes.get(self.stage.node.key)
+        self._size = TaskSize() if known is None else known
+        if known is not None and known.row_s is not None:
+            self.counts.task_s = known.row_s * known.rows
+
+    def _resize(self, outcome: Outcome, target_s: float) -> None:
+        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
+        if not self._size.fixed:
+            self.scope.services.sizes[self.stage.node.key] = self._size
 
     def _put_out(self, sequence: int, check: Callable[[Outcome], None]) -> None:
         task, outcome = self._finished.pop(sequence)
@@ -255,12 +271,12 @@ class IndexedRun(RunningStage):
         self._position = start
         self._row = 0  # of the batch at `_position`, when it is made in parts
         self._assembly: Assembly | None = None
-        self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
+        self._start_with(block_size)
         self._exhausted = 0 <= self._length <= start
 
     def measured(self, outcome: Outcome) -> None:
         target_s = HANDED_OVER_SECONDS if self._operator.is_handed_over() else TARGET_SECONDS
-        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
+        self._resize(outcome, target_s)
 
     def claim(self) -> Task | None:
         if not self.may_start():
@@ -342,11 +358,11 @@ class SegmentRun(RunningStage):
     ) -> None:
         super().__init__(stage, scope, [source])
         self._function = function
-        self._size = TaskSize() if block_size is None else TaskSize(block_size, fixed=True)
+        self._start_with(block_size)
 
     def measured(self, outcome: Outcome) -> None:
         target_s = HANDED_OVER_SECONDS if self._function.is_handed_over else TARGET_SECONDS
-        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
+        self._resize(outcome, target_s)
 
     def pump(self) -> None:
         if self.inputs[0].ended:

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from penstock.block.block import Block
-from penstock.engine.buffers import BufferPool
 from penstock.engine.build import build
+from penstock.engine.kept import Kept
 from penstock.engine.run import Run, RunLimits
 from penstock.engine.scope import Scope, Skipped
 from penstock.errors import (
@@ -37,11 +37,11 @@ class PipelineIterator(Iterator[Any]):
     reference to them has gone. `skipped` lists what `on_error="skip"` dropped.
     """
 
-    def __init__(self, root: Node, epoch: int, options: Options | None = None, pool: BufferPool | None = None) -> None:
+    def __init__(self, root: Node, epoch: int, options: Options | None = None, kept: Kept | None = None) -> None:
         self._prepared = prepare(root, options)
         self._epoch = epoch
         self._seed = resolve_seed(self._prepared.options)
-        self._pool = BufferPool() if pool is None else pool
+        self._kept = Kept() if kept is None else kept
         self._lock = threading.Lock()
         self._run: Run | None = None
         self._finalizer: weakref.finalize[..., Any] | None = None
@@ -102,7 +102,7 @@ class PipelineIterator(Iterator[Any]):
             inline = executor == "inline"
             workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
-            scope = Scope(services_of(prepared, self._seed, self._pool, processes), self._epoch)
+            scope = Scope(services_of(prepared, self._seed, self._kept, processes), self._epoch)
             root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
             self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
             self._finalizer = weakref.finalize(self, self._run.close)

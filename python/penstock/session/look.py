@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.spec import Spec
-from penstock.engine.buffers import BufferPool
 from penstock.engine.build import build
+from penstock.engine.kept import Kept
 from penstock.engine.operators.indexed import indexed_operator
 from penstock.engine.run import Run, RunLimits
 from penstock.engine.scope import Scope, Seen
@@ -28,7 +28,7 @@ from penstock.session.preparation import prepare, resolve_seed, services_of
 def read_positions(root: Node, positions: Sequence[int], options: Options | None = None) -> list[Any]:
     """The elements at these positions of an index-driven dataset in epoch 0, in the caller's thread."""
     prepared = prepare(root, options)
-    services = services_of(prepared, resolve_seed(prepared.options), BufferPool())
+    services = services_of(prepared, resolve_seed(prepared.options), Kept())
     scope = Scope(services, 0).in_task()
     block = indexed_operator(prepared.plan.graph).rows(np.array(positions, dtype=np.int64), scope)
     return list(deliver(block))
@@ -74,7 +74,7 @@ def _probe(node: Node) -> bool:
 def first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
     """The first element of `node`, computed in this thread, and what each function below it gave, by memo."""
     prepared = prepare(node, Options(executor="inline", block_size=1))
-    scope = Scope(services_of(prepared, resolve_seed(prepared.options), BufferPool()), 0)
+    scope = Scope(services_of(prepared, resolve_seed(prepared.options), Kept()), 0)
     run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.ram_budget_bytes))
     try:
         block, _ = run.next_block()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.engine.buffers import BufferPool
+from penstock.engine.kept import Kept
 from penstock.engine.scope import Services
 from penstock.errors import (
     PenstockWarning,
@@ -61,11 +61,14 @@ def resolve_seed(options: Options) -> int:
     return 0 if options.seed is None else int(options.seed)
 
 
-def services_of(prepared: Prepared, seed: int, pool: BufferPool, process_workers: int = 0) -> Services:
+def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int = 0) -> Services:
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
     executor = prepared.options.executor
-    return Services(seed, pool, Clock(), cache, _warn_once(), process_workers=process_workers, executor=executor)
+    return Services(
+        seed, kept.pool, Clock(), cache, _warn_once(),
+        process_workers=process_workers, executor=executor, sizes=kept.sizes,
+    )  # fmt: skip
 
 
 def _warn_once() -> Callable[[str], None]:
