@@ -28,6 +28,17 @@ from penstock.verbs.keeping import KeepingVerbs
 from penstock.verbs.order import OrderVerbs
 from penstock.verbs.sources import SourceVerbs
 
+_ROADMAP = "see docs/explain/differences-from-tf-data.md"
+_NOT_YET = {
+    "padded_batch": "pad to one length in a map (numpy.pad), then batch",
+    "interleave": "list the files, and read each in a from_generator",
+    "flat_map": "return arrays of rows from a map, then unbatch",
+    "reduce": "loop over the dataset",
+    **dict.fromkeys(("window", "scan", "unique", "snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
+    **dict.fromkeys(("bucket_by_sequence_length", "take_while", "rejection_resample", "rebatch"), _ROADMAP),
+}
+"""Verbs of tf.data that a user may reach for, and what to do instead."""
+
 
 class _Epochs:
     """The counter behind `iter(dataset)`."""
@@ -50,9 +61,9 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
     shuffled and augmented anew, reproducibly. Where every verb allows it, `dataset[i]`, slices and `len()` work too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise InvalidArgumentError(
-            "Dataset() takes nothing", remedy="start from Dataset.from_tensor_slices, from_folder, from_generator, ..."
+            "Dataset() is not called", remedy="start from Dataset.from_tensor_slices, from_folder, from_generator, ..."
         )
 
     @classmethod
@@ -143,6 +154,13 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         start, stop, step = index.indices(count)
         length = len(range(start, stop, step))
         return self._of(Stride(inputs=(self._node,), location=user_location(), start=start, step=step, count=length))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "class_names":  # asked for here when the property below found none
+            raise AttributeError("class_names: no from_folder in this dataset")
+        if name in _NOT_YET:
+            raise AttributeError(f"Dataset.{name} is not there yet: {_NOT_YET[name]}")
+        raise AttributeError(f"'Dataset' object has no attribute {name!r}")
 
     def apply(self, transformation_func: Callable[[Self], Self]) -> Self:
         """`transformation_func(self)`, for a chain of verbs kept in a function."""

@@ -76,7 +76,7 @@ def test_iterator_may_be_wound_back() -> None:
         (lambda: numbers(30).shuffle().batch(4), r"range\(start=0, stop=30.* expected .*range\(start=0, stop=23"),
         (lambda: numbers().shuffle(seed=3).batch(4), "seed=3"),
         (lambda: numbers().shuffle().batch(5), "batch_size=5"),
-        (lambda: numbers().shuffle().batch(4).take(2), "5 verbs|4 verbs|3 verbs"),
+        (lambda: numbers().shuffle().batch(4).take(2), "take"),
         (lambda: numbers().map(double).batch(4), "shuffle"),
     ],
 )

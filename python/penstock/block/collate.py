@@ -33,7 +33,9 @@ def as_leaf(value: Any) -> Any:
         return _plain(value)
     elif value is None:
         raise UnsupportedValueError(
-            "a leaf is None", expected="arrays, numbers, bytes or str", remedy="leave it out, or use a sentinel value"
+            "a leaf is None",
+            expected="arrays, numbers, bytes or str",
+            remedy="did a function forget to return? Else leave it out, or use a sentinel value",
         )
     elif isinstance(value, bytearray | memoryview):
         return bytes(value)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    from penstock.cli.app import run
+    from penstock.cli.app import INTERRUPTED, run
 
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    if status == INTERRUPTED:  # TensorFlow's tear-down of an iterator that was interrupted may never end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)

@@ -23,7 +23,11 @@ def checked_position(state: Any, graph: Node) -> int:
     if state["order"] != order_fingerprint(graph):
         here = order_description(graph)
         differing = [(a, b) for a, b in zip(state["verbs"], here, strict=False) if a != b]
-        was, now = differing[0] if differing else (f"{len(state['verbs'])} verbs", f"{len(here)} verbs")
+        shorter, longer = sorted((state["verbs"], here), key=len)
+        was, now = differing[0] if differing else ("", "")
+        if not differing:
+            extra = longer[len(shorter)]
+            was, now = (extra, "no such verb") if longer is state["verbs"] else ("no such verb", extra)
         raise StateMismatchError(
             "a state of another pipeline", got=f"{was} in the state", expected=f"{now} as in this pipeline"
         )

@@ -28,6 +28,8 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
     theirs alone, the batch is a view of it, and no byte is copied.
     """
     failure = block.failure
+    if not len(block):  # it has no columns either
+        return empty_block(block.origins, failure)
     whole = int(np.searchsorted(np.cumsum(counts), len(block), side="right"))
     if whole < len(counts):
         counts = counts[:whole]

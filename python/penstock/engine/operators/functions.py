@@ -106,14 +106,14 @@ class _Calls:
         kind = "the predicate" if isinstance(self.node, Filter) else "the function"
         wrapped = UserFunctionError(
             f"{kind} raised {type(error).__name__}: {error}",
-            where=f"{self.node.label}, {block.describe(row)} {preview(block.element(row))}",
+            where=f"{self.node.label}, {block.describe(row)}, value {preview(block.element(row))}",
         )
         wrapped.__cause__ = error
         return wrapped
 
     def skip(self, block: Block, row: int, error: Exception, scope: Scope) -> None:
         text = "".join(traceback.format_exception(error))
-        where = f"{block.describe(row)} {preview(block.element(row))}"
+        where = f"{block.describe(row)}, value {preview(block.element(row))}"
         scope.task_log.skipped.append(Skipped(where, self.node.label, f"{type(error).__name__}: {error}", text))
 
 
@@ -368,7 +368,10 @@ class FilterFunction:
                 isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 0
             ):
                 where = f"{self._node.label}, {block.describe(place)}"
-                error = StructureError("the predicate", got=preview(value), expected="one bool", where=where)
+                error = StructureError(
+                    "filter: the predicate's result", got=preview(value), expected="one bool", where=where,
+                    remedy="compare, as in x % 2 != 0",
+                )  # fmt: skip
                 failure = Failure(error)
                 break
             if value:
@@ -414,7 +417,9 @@ def unbatch(node: Unbatch, block: Block) -> Block:
             got = ", ".join(f"{name}: {'a scalar' if n < 0 else n}" for name, n in zip(names, lengths, strict=True))
             where = f"{node.label}, {block.describe(row)}"
             failure = Failure(
-                StructureError("rows to unbatch", got=got, expected="one number for all leaves", where=where)
+                StructureError(
+                    "unbatch: rows of each leaf", got=got, expected="arrays, all with one number of rows", where=where
+                )
             )
             break
         counts.append(lengths[0])
