@@ -28,6 +28,7 @@ from penstock.verbs.keeping import KeepingVerbs
 from penstock.verbs.order import OrderVerbs
 from penstock.verbs.sources import SourceVerbs
 
+_NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
     "padded_batch": "pad to one length in a map (numpy.pad), then batch",
@@ -157,7 +158,7 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
 
     def __getattr__(self, name: str) -> Any:
         if name == "class_names":  # asked for here when the property below found none
-            raise AttributeError("class_names: no from_folder in this dataset")
+            raise AttributeError(_NO_CLASSES)
         if name in _NOT_YET:
             raise AttributeError(f"Dataset.{name} is not there yet: {_NOT_YET[name]}")
         raise AttributeError(f"'Dataset' object has no attribute {name!r}")
@@ -183,7 +184,7 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
         for node in nodes_of(self._node):
             if isinstance(node, Slices) and node.class_names is not None:
                 return node.class_names
-        raise AttributeError("class_names: no from_folder in this dataset")
+        raise AttributeError(_NO_CLASSES)
 
     def to_keras(self) -> Any:
         """What `model.fit`, `evaluate` and `predict` take: batches without a copy, on any Keras backend. One device.

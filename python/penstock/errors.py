@@ -161,10 +161,6 @@ class ClosedError(PenstockError, RuntimeError):
     """An iterator was used after `close()`, or after the error that closed it."""
 
 
-class NativeModuleError(PenstockError, ImportError):
-    """The compiled module is missing or of another version."""
-
-
 class MissingDependencyError(PenstockError, ImportError):
     """An optional framework that this call needs is not installed."""
 

@@ -260,11 +260,6 @@ def stack(name: str, column: Column, allocate: Allocate, describe: Callable[[int
     return out
 
 
-def leaf_column(leaves: list[Array], dtype: np.dtype[Any]) -> Column:
-    """The column whose rows are these arrays, kept apart: how batches travel."""
-    return RowsColumn(leaves, dtype)
-
-
 def source_column(value: Any) -> Column:
     """A user's array, list or text sequence as a column of its rows. Raises: UnsupportedValueError."""
     leaf = as_leaf(value)

@@ -27,7 +27,7 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: int = 0) ->
         return SegmentRun(stage, scope, source, PlacedFunction(node), block_size)
     if isinstance(stage, SourceStage):
         assert isinstance(node, Generator)
-        return SourceRun(stage, scope, GeneratorSource(node, scope, block_size))
+        return SourceRun(stage, scope, GeneratorSource(node, block_size))
     if isinstance(stage, ChainStage):
         return ChainRun(stage, scope, _openings(stage, scope, block_size))
     assert isinstance(stage, BarrierStage)

@@ -43,9 +43,8 @@ class GeneratorSource:
     the generator keeps `produce` waiting, `drain` gives what it has yielded so far, so one fed by the consumer works.
     """
 
-    def __init__(self, node: Generator, scope: Scope, block_size: int | None) -> None:
+    def __init__(self, node: Generator, block_size: int | None) -> None:
         self._node = node
-        self._scope = scope
         self._block_size = block_size
         self._iterator: Iterator[Any] | None = None
         self._finished = False
