@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.operators.barriers import BARRIERS
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import in_pass, indexed_operator
-from penstock.engine.operators.streams import BARRIERS, GeneratorSource, ReplaySource
+from penstock.engine.operators.sources import GeneratorSource, ReplaySource
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.engine.stages import BarrierRun, ChainRun, IndexedRun, Opening, RunningStage, SegmentRun, SourceRun
 from penstock.graph.node import INFINITE, Node

@@ -16,10 +16,11 @@ import numpy as np
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import BatchOperator, FunctionOperator, IndexedOperator
-from penstock.engine.operators.streams import Barrier, GeneratorSource, ReplaySource
+from penstock.engine.operators.sources import GeneratorSource, ReplaySource
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage

@@ -6,6 +6,7 @@ turns nodes into stages by a table.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -27,6 +28,16 @@ class Signature:
 
     def tree(self) -> SpecTree:
         return self.structure.unflatten(self.specs)
+
+
+class SignatureMemo:
+    """What an opaque function was found to return, once asked for; shared by every rewrite of its node."""
+
+    __slots__ = ("lock", "signature")
+
+    def __init__(self, signature: Signature | None = None) -> None:
+        self.lock = threading.Lock()
+        self.signature = signature
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

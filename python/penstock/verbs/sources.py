@@ -23,7 +23,8 @@ from penstock.errors import (
     UnsupportedValueError,
     user_location,
 )
-from penstock.graph.nodes import Generator, Indexed, Range, SignatureMemo, Slices, Zip
+from penstock.graph.node import SignatureMemo
+from penstock.graph.nodes import Generator, Indexed, Range, Slices, Zip
 from penstock.options import require_integer
 from penstock.verbs.base import Verbs, require_signature, require_structure
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.block.block import Block
-from penstock.engine.operators.streams import BARRIERS, Barrier
+from penstock.engine.operators.barriers import BARRIERS
+from penstock.engine.operators.barriers.base import Barrier
 from penstock.graph.node import Node
 from penstock.graph.walk import numbered
 from tests.unit.engine.driven import cut, numbers, scope_of

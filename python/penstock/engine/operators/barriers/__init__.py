@@ -1,0 +1,34 @@
+"""Which barrier each kind of node becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.barriers.combining import ZipBarrier
+from penstock.engine.operators.barriers.grouping import BatchBarrier
+from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
+from penstock.engine.operators.barriers.order import (
+    EnumerateBarrier,
+    ShardBarrier,
+    SkipBarrier,
+    StrideBarrier,
+    TakeBarrier,
+)
+from penstock.engine.operators.barriers.shuffle import shuffle_barrier
+from penstock.engine.scope import Scope
+from penstock.graph.node import Node
+from penstock.graph.nodes import Batch, Cache, Enumerate, Shard, Shuffle, Skip, Stride, Take, Zip
+
+BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
+    Batch: BatchBarrier,
+    Shuffle: shuffle_barrier,
+    Take: TakeBarrier,
+    Skip: SkipBarrier,
+    Shard: ShardBarrier,
+    Stride: StrideBarrier,
+    Enumerate: EnumerateBarrier,
+    Zip: ZipBarrier,
+    Cache: StreamCacheBarrier,
+}

@@ -1,0 +1,110 @@
+"""Barriers that let some elements through, and number them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.block.block import Block, concat_blocks
+from penstock.block.columns import Indices
+from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.indexed import enumerate_block
+from penstock.engine.scope import Scope
+from penstock.graph.nodes import Enumerate, Shard, Skip, Stride, Take
+
+
+class TakeBarrier(Barrier):
+    """The first `count` elements; then it wants no more, and its input is closed."""
+
+    node: Take
+
+    def __init__(self, node: Take, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._left = node.count
+        self.wants = None if node.count == 0 else 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        if self._left < 0 or len(block) < self._left:
+            self._left -= len(block) if self._left >= 0 else 0
+            return [block]
+        self.wants = None
+        taken = block.slice(0, self._left)
+        return [Block(taken.structure, taken.columns, taken.origins)]
+
+
+class SkipBarrier(Barrier):
+    """All but the first `count` elements."""
+
+    node: Skip
+
+    def __init__(self, node: Skip, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._left = node.count
+        self.wants = None if node.count == -1 else 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        skipped = min(self._left, len(block))
+        self._left -= skipped
+        return [block.slice(skipped, len(block))] if skipped < len(block) else []
+
+
+class ShardBarrier(Barrier):
+    """Every num_shards-th element."""
+
+    node: Shard
+
+    def __init__(self, node: Shard, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._seen = 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        first = (self.node.index - self._seen) % self.node.num_shards
+        self._seen += len(block)
+        rows: Indices = np.arange(first, len(block), self.node.num_shards, dtype=np.int64)
+        return [block.take(rows)] if len(rows) else []
+
+
+class StrideBarrier(Barrier):
+    """A slice by passing over what is not in it: the slow twin of strided indices, when rules are skipped."""
+
+    node: Stride
+
+    def __init__(self, node: Stride, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._seen = 0
+        self._left = node.count
+        self._kept: list[Block] = []
+        self.wants = None if node.count == 0 else 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        positions = np.arange(self._seen, self._seen + len(block), dtype=np.int64)
+        self._seen += len(block)
+        steps, rest = np.divmod(positions - self.node.start, self.node.step)
+        inside = (rest == 0) & (steps >= 0) & ((self.node.count < 0) | (steps < self.node.count))
+        rows: Indices = np.flatnonzero(inside).astype(np.int64)
+        self._left -= len(rows)
+        if len(rows):
+            self._kept.append(block.take(rows))
+        if self._left == 0:
+            self.wants = None
+        elif self.node.step < 0:
+            return []
+        kept, self._kept = self._kept, []
+        if self.node.step > 0 or not kept:
+            return kept
+        joined = concat_blocks(kept)
+        return [joined.take(np.arange(len(joined) - 1, -1, -1, dtype=np.int64))]
+
+
+class EnumerateBarrier(Barrier):
+    """(position, element)."""
+
+    node: Enumerate
+
+    def __init__(self, node: Enumerate, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._next = node.start
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        numbers = np.arange(self._next, self._next + len(block), dtype=np.int64)
+        self._next += len(block)
+        return [enumerate_block(block, numbers)] if len(block) else []

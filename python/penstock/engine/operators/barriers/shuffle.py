@@ -1,0 +1,128 @@
+"""Barriers that change the order at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.block.block import Block, concat_blocks
+from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.indexed import interleave_blocks
+from penstock.engine.scope import Scope
+from penstock.graph.node import becomes_index_driven
+from penstock.graph.nodes import Shuffle
+from penstock.kernels.permute import permute_range
+from penstock.kernels.random import philox
+
+_BLOCK_ELEMENTS = 1024
+_SHUFFLE_BUFFER_OF_UNKNOWN = 16384
+
+
+class ShuffleBarrier(Barrier):
+    """tf.data's buffer: once full, each arriving element takes the place of a random one, which leaves.
+
+    Drawn by Philox from the count of elements that left, so the order depends on the stream alone. Cost: about 0.5 us
+    an element beside the copies.
+    """
+
+    node: Shuffle
+
+    def __init__(self, node: Shuffle, scope: Scope) -> None:
+        super().__init__(node, scope)
+        count = node.input.cardinality()
+        known = count if count >= 0 else _SHUFFLE_BUFFER_OF_UNKNOWN
+        self._size = known if node.buffer_size is None else node.buffer_size
+        self._key = scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
+        self._parts: list[Block] = []  # what arrived since the last clean-up, and what was held then
+        self._starts: list[int] = []  # the number of each part's first row
+        self._total = 0
+        self._slots: list[int] = []  # the numbers of the rows held
+        self._left = 0
+
+    def _draws(self, count: int) -> list[int]:
+        """`count` 32-bit draws, those of the next elements to leave."""
+        ids = np.arange(self._left, self._left + count, dtype=np.uint64)
+        self._left += count
+        words: list[int] = philox(self._key, ids, 0, 1)[:, 0].tolist()
+        return words
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        if not len(block):
+            return []
+        first, slots = self._total, self._slots
+        self._add(block)
+        free = min(self._size - len(slots), len(block))
+        slots.extend(range(first, first + free))
+        leaving: list[int] = []
+        for arriving, draw in enumerate(self._draws(len(block) - free), first + free):
+            slot = (draw * len(slots)) >> 32
+            leaving.append(slots[slot])
+            slots[slot] = arriving
+        gone = [self._rows(leaving)] if leaving else []
+        if self._total > 2 * self._size + _BLOCK_ELEMENTS:
+            self._clean_up()
+        return gone
+
+    def _add(self, block: Block) -> None:
+        self._parts.append(block)
+        self._starts.append(self._total)
+        self._total += len(block)
+
+    def _rows(self, numbers: list[int]) -> Block:
+        """The rows of these numbers, in this order."""
+        wanted = np.array(numbers, dtype=np.int64)
+        part_of = np.searchsorted(self._starts, wanted, side="right") - 1
+        groups = []
+        for part in np.unique(part_of).tolist():
+            places = np.flatnonzero(part_of == part)
+            groups.append((places, self._parts[part].take(wanted[places] - self._starts[part])))
+        return interleave_blocks(groups, wanted)
+
+    def _clean_up(self) -> None:
+        """Let go of what has left. Rows move once for each buffer's worth that arrives: constant cost."""
+        held = self._rows(self._slots)
+        self._parts, self._starts, self._total = [], [], 0
+        self._add(held)
+        self._slots = list(range(len(held)))
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self.wants = None
+        slots, self._slots = self._slots, []
+        order: list[int] = []
+        for draw in self._draws(len(slots)):
+            slot = (draw * len(slots)) >> 32
+            order.append(slots[slot])
+            slots[slot] = slots[-1]
+            slots.pop()
+        starts = range(0, len(order), _BLOCK_ELEMENTS)
+        gone = [self._rows(order[start : start + _BLOCK_ELEMENTS]) for start in starts]
+        self._parts = []
+        return gone
+
+
+class PermutationBarrier(Barrier):
+    """The permutation of a range, by collecting it: the slow twin of the permuted index, when rules are skipped."""
+
+    node: Shuffle
+
+    def __init__(self, node: Shuffle, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._blocks: list[Block] = []
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        self._blocks.append(block)
+        return []
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self.wants = None
+        blocks = [block for block in self._blocks if len(block)]
+        if not blocks:
+            return []
+        joined, node = concat_blocks(blocks), self.node
+        key = self.scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
+        return [joined.take(permute_range(key, len(joined), 0, len(joined)))]
+
+
+def shuffle_barrier(node: Shuffle, scope: Scope) -> Barrier:
+    if becomes_index_driven(node.input) and node.input.cardinality() >= 0:
+        return PermutationBarrier(node, scope)
+    return ShuffleBarrier(node, scope)

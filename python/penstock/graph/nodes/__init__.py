@@ -1,0 +1,42 @@
+"""Every kind of node the verbs make, and the few that rules put in their place.
+
+Each validates nothing the verb has not: arguments are checked where the user wrote them (verbs/). Cardinality and
+signature follow tf.data.
+"""
+
+from __future__ import annotations
+
+from penstock.graph.nodes.combining import Concatenate, Zip, graft
+from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
+from penstock.graph.nodes.grouping import Batch, Unbatch
+from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
+from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
+from penstock.graph.nodes.sources import Generator, Indexed, Range, Slices
+
+__all__ = [
+    "Batch",
+    "Cache",
+    "Chain",
+    "Concatenate",
+    "Enumerate",
+    "Executor",
+    "Filter",
+    "Generator",
+    "Indexed",
+    "Map",
+    "OnError",
+    "Permute",
+    "Prefetch",
+    "Range",
+    "Repeat",
+    "Shard",
+    "Shuffle",
+    "Skip",
+    "Slices",
+    "Stride",
+    "Take",
+    "Unbatch",
+    "WithOptions",
+    "Zip",
+    "graft",
+]

@@ -1,0 +1,104 @@
+"""Element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from penstock.block.spec import Spec
+from penstock.block.tree import Structure, tuple_of
+from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
+from penstock.options import AUTOTUNE
+
+Executor = Literal["auto", "threads", "processes"]
+OnError = Literal["raise", "skip"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Map(Node):
+    """`function` of each element; with `takes_rng`, of the element and its own random stream."""
+
+    function: Callable[..., Any]
+    num_parallel_calls: int | None = AUTOTUNE
+    deterministic: bool | None = None
+    declared: Signature | None = None
+    executor: Executor = "auto"
+    on_error: OnError = "raise"
+    compiles: bool = True
+    takes_rng: bool = False
+    seed: int | None = None
+    memo: SignatureMemo = field(default_factory=SignatureMemo)
+    verb: ClassVar[str] = "map"
+
+    @cached_property
+    def label(self) -> str:
+        return f"{'random_map' if self.takes_rng else 'map'} at {self.location}"
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        return count if self.on_error == "raise" or count == INFINITE else UNKNOWN
+
+    def signature(self) -> Signature | None:
+        return self.declared or self.memo.signature
+
+    def index_obstacle(self) -> str | None:
+        return None if self.on_error == "raise" else 'drops elements (on_error="skip")'
+
+    def parameters(self) -> dict[str, Any]:
+        return {"on_error": self.on_error, "seed": self.seed} if self.takes_rng else {"on_error": self.on_error}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Filter(Node):
+    """The elements for which `predicate` is true."""
+
+    predicate: Callable[..., Any]
+    on_error: OnError = "raise"
+    verb: ClassVar[str] = "filter"
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        return count if count in (0, INFINITE) else UNKNOWN
+
+    def index_obstacle(self) -> str | None:
+        return "drops elements, so positions are not known"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chain(Node):
+    """Several maps and filters as one segment: block in, block out, `steps` in order (a rule makes it)."""
+
+    steps: tuple[Node, ...]
+    verb: ClassVar[str] = "segment"
+
+    @cached_property
+    def label(self) -> str:
+        return " + ".join(step.label for step in self.steps)
+
+    def cardinality(self) -> int:
+        return self.steps[-1].cardinality()
+
+    def signature(self) -> Signature | None:
+        return self.steps[-1].signature()
+
+    def index_obstacle(self) -> str | None:
+        return next((reason for step in self.steps if (reason := step.index_obstacle())), None)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Enumerate(Node):
+    """(position, element)."""
+
+    start: int = 0
+    verb: ClassVar[str] = "enumerate"
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        return Signature(tuple_of(Structure(), inner.structure), (Spec((), "int64"), *inner.specs))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"start": self.start}

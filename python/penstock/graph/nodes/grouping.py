@@ -1,0 +1,71 @@
+"""Elements made of several, and several made of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.block.spec import Spec
+from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
+from penstock.graph.nodes.element import Map
+from penstock.graph.nodes.sources import Indexed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch(Node):
+    """Consecutive elements stacked: leaves gain a leading axis."""
+
+    batch_size: int
+    drop_remainder: bool
+    verb: ClassVar[str] = "batch"
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        if count < 0:
+            return count
+        return count // self.batch_size if self.drop_remainder else -(-count // self.batch_size)
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        count = self.input.cardinality()
+        whole = self.drop_remainder or (count >= 0 and count % self.batch_size == 0) or count == INFINITE
+        size = self.batch_size if whole else None
+        return Signature(inner.structure, tuple(spec.batched(size) for spec in inner.specs))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unbatch(Node):
+    """The rows of each element's leaves, one after another."""
+
+    verb: ClassVar[str] = "unbatch"
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        if count in (0, INFINITE):
+            return count
+        signature = self.input.signature() if _is_promised(self.input) else None
+        shape = signature.specs[0].shape if signature is not None else None
+        rows = shape[0] if shape else None
+        return count * rows if count > 0 and rows is not None else UNKNOWN
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        specs = tuple(Spec(None if s.shape is None else s.shape[1:], s.dtype) for s in inner.specs)
+        return Signature(inner.structure, specs)
+
+    def index_obstacle(self) -> str | None:
+        return "gives each element a number of rows known only when it is read"
+
+
+def _is_promised(node: Node) -> bool:
+    """Whether the shapes of its signature hold for every element, rather than being those of the first one."""
+    if isinstance(node, Map | Indexed):
+        return isinstance(node, Map) and node.declared is not None
+    return all(_is_promised(source) for source in node.inputs)

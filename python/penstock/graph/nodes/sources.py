@@ -1,0 +1,99 @@
+"""Where elements come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from penstock.block.columns import Column
+from penstock.block.spec import Spec
+from penstock.block.tree import Structure
+from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slices(Node):
+    """Rows of arrays in memory (`from_tensor_slices`, and file lists under the name of their own verb)."""
+
+    structure: Structure
+    columns: tuple[Column, ...]
+    name: str = "from_tensor_slices"
+    class_names: tuple[str, ...] | None = None
+    verb: ClassVar[str] = "from_tensor_slices"
+
+    @cached_property
+    def label(self) -> str:
+        return f"{self.name} at {self.location}"
+
+    def cardinality(self) -> int:
+        return len(self.columns[0])
+
+    def signature(self) -> Signature | None:
+        if not len(self.columns[0]):
+            return None
+        return Signature(self.structure, tuple(column.spec for column in self.columns))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"count": len(self.columns[0]), "structure": str(self.structure)}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Range(Node):
+    """Integers start, start + step, ... before stop."""
+
+    start: int
+    stop: int
+    step: int
+    dtype: Any
+    verb: ClassVar[str] = "range"
+
+    def cardinality(self) -> int:
+        return len(range(self.start, self.stop, self.step))
+
+    def signature(self) -> Signature | None:
+        return Signature(Structure(), (Spec((), self.dtype),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"start": self.start, "stop": self.stop, "step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Indexed(Node):
+    """Any object with `__len__` and `__getitem__`; `__getitems__` fetches several at once where there is one."""
+
+    obj: Any
+    count: int
+    num_parallel_calls: int
+    memo: SignatureMemo
+    verb: ClassVar[str] = "from_source"
+
+    def cardinality(self) -> int:
+        return self.count
+
+    def signature(self) -> Signature | None:
+        return self.memo.signature
+
+    def parameters(self) -> dict[str, Any]:
+        return {"type": type(self.obj).__qualname__, "count": self.count}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Generator(Node):
+    """Elements of a fresh generator each pass. `limit`: pull no more than this (a rule sets it)."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    declared: Signature
+    limit: int | None = None
+    verb: ClassVar[str] = "from_generator"
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+    def signature(self) -> Signature | None:
+        return self.declared
+
+    def index_obstacle(self) -> str | None:
+        return "yields its elements in order only"
