@@ -52,6 +52,25 @@ def test_range_of_dtype(tf: ModuleType, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("args", "dtype"),
+    [((), "int64"), ((5, -2), "int64"), ((3, 0), "int32"), ((2**31 - 3, 2), "int32"), ((1.5, 0.25), "float32")],
+)
+def test_counter(tf: ModuleType, args: tuple[Any, ...], dtype: str) -> None:
+    theirs = tf.data.Dataset.counter(*args, dtype=tf.as_dtype(dtype))
+    assert_twins_agree(Twin(ps.Dataset.counter(*args, dtype=np.dtype(dtype)), theirs, "number", f"counter{args}"))
+
+
+def test_random_numbers_differ_but_repeat_alike(tf: ModuleType) -> None:
+    ours, theirs = ps.Dataset.random(seed=3).take(9), tf.data.Dataset.random(seed=3).take(9)
+    assert ours.element_spec == ps.Spec((), theirs.element_spec.dtype)
+    assert ps.Dataset.random().cardinality() == int(tf.data.Dataset.random().cardinality())
+    for dataset in (ours, theirs):
+        first, second = ([int(x) for x in dataset] for _ in range(2))
+        assert first == second
+        assert all(0 <= x < 2**32 for x in first)
+
+
+@pytest.mark.parametrize(
     "tensors",
     [
         np.arange(12, dtype=np.float32).reshape(4, 3),

@@ -7,11 +7,13 @@ from penstock.graph.node import Node, becomes_index_driven, is_index_driven
 from penstock.graph.nodes import (
     Chain,
     Concatenate,
+    Counter,
     Filter,
     Generator,
     Indexed,
     Map,
     Permute,
+    Random,
     Range,
     Slices,
     Stride,
@@ -19,7 +21,7 @@ from penstock.graph.nodes import (
 )
 from penstock.graph.walk import nodes_of
 
-_SOURCES = (Slices, Range, Indexed, Generator)
+_SOURCES = (Slices, Range, Counter, Random, Indexed, Generator)
 
 
 def check_graph(root: Node) -> None:

@@ -24,7 +24,7 @@ from penstock.errors import (
     user_location,
 )
 from penstock.graph.node import SignatureMemo
-from penstock.graph.nodes import Generator, Indexed, Range, Slices, Zip
+from penstock.graph.nodes import Counter, Generator, Indexed, Random, Range, Slices, Zip
 from penstock.options import require_integer
 from penstock.verbs.base import Verbs, require_signature, require_structure
 
@@ -208,6 +208,43 @@ class SourceVerbs(Verbs):
             raise error.at(f"range at {where}") from None
         node = Range(location=where, start=span.start, stop=span.stop, step=span.step, dtype=dtype)
         return cls._of(node)
+
+    @classmethod
+    def counter(cls, start: float = 0, step: float = 1, dtype: Any = np.int64) -> Self:
+        """start, start + step, start + 2 * step, ... without end; integers wrap around as those of `dtype` do."""
+        where = user_location()
+        try:
+            spec = Spec((), dtype)
+        except PenstockError as error:
+            raise error.at(f"counter at {where}") from None
+        if spec.dtype.kind not in "iuf":
+            raise InvalidArgumentError("counter: dtype", got=str(spec.dtype), expected="a number's", where=where)
+        if spec.dtype.kind == "f":
+            for name, value in (("start", start), ("step", step)):
+                if not isinstance(value, int | float | np.integer | np.floating):
+                    raise InvalidArgumentError(f"counter: {name}", got=repr(value), expected="a number", where=where)
+            return cls._of(Counter(location=where, start=float(start), step=float(step), dtype=spec.dtype))
+        first = require_integer("counter", "start", start, minimum=-(2**63), where=where) or 0
+        by = require_integer("counter", "step", step, minimum=-(2**63), where=where) or 0
+        if max(first, by) >= 2**63:
+            raise InvalidArgumentError("counter", got=max(first, by), expected="integers below 2**63", where=where)
+        return cls._of(Counter(location=where, start=first, step=by, dtype=spec.dtype))
+
+    @classmethod
+    def random(cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None) -> Self:
+        """Random integers (int64) in [0, 2**32) without end; element i is drawn from the seed and i alone.
+
+        The same in each epoch, as in tf.data, unless `rerandomize_each_iteration`. The numbers are not tf.data's.
+        `seed=None` derives from `Options.seed`.
+        """
+        where = user_location()
+        number = None if seed is None else require_integer("random", "seed", seed, where=where)
+        if not isinstance(rerandomize_each_iteration, bool | None):
+            raise InvalidArgumentError(
+                "random: rerandomize_each_iteration", got=repr(rerandomize_each_iteration), expected="a bool, or None",
+                where=where,
+            )  # fmt: skip
+        return cls._of(Random(location=where, seed=number, rerandomize=bool(rerandomize_each_iteration)))
 
     @classmethod
     def zip(cls, *datasets: Any) -> Self:

@@ -10,6 +10,8 @@ from tests.unit.graph.datasets import infinite, node_of, ten, unknown
 
 INDEXED: dict[str, Callable[[], ps.Dataset]] = {
     "range": ten,
+    "counter": lambda: ps.Dataset.counter(),
+    "random": lambda: ps.Dataset.random(),
     "from_tensor_slices": lambda: ps.Dataset.from_tensor_slices([1, 2]),
     "from_tensors": lambda: ps.Dataset.from_tensors(1),
     "from_source": lambda: ps.Dataset.from_source([1, 2]),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.errors import NoFilesError
+from penstock.errors import InvalidArgumentError, NoFilesError
 
 
 @pytest.fixture
@@ -116,3 +116,34 @@ def test_rows_of_the_users_arrays_are_read_only() -> None:
     element = next(iter(ps.Dataset.from_tensor_slices(array)))
     assert not element.flags.writeable
     assert array.flags.writeable
+
+
+def test_counter_takes_any_start_and_step() -> None:
+    assert [int(x) for x in ps.Dataset.counter(5, -2).take(4)] == [5, 3, 1, -1]
+    assert [int(x) for x in ps.Dataset.counter(1, 0).take(2)] == [1, 1]
+    assert ps.Dataset.counter(2**40, 10**6)[10**12] == 2**40 + 10**18
+
+
+@pytest.mark.parametrize("arguments", [{"start": 0.5}, {"step": "1"}, {"dtype": str}, {"start": 2**63}])
+def test_counter_refuses_what_is_no_count(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="counter"):
+        ps.Dataset.counter(**arguments)
+
+
+def test_random_is_the_same_in_each_epoch_unless_asked() -> None:
+    same, anew = (ps.Dataset.random(seed=4, rerandomize_each_iteration=flag).batch(20) for flag in (None, True))
+    assert np.array_equal(next(same.iterator(0)), next(same.iterator(1)))
+    assert not np.array_equal(next(anew.iterator(0)), next(anew.iterator(1)))
+
+
+def test_random_is_uniform_in_32_bits() -> None:
+    values = next(iter(ps.Dataset.random(seed=1).batch(10_000)))
+    assert values.dtype == np.int64
+    assert 0 <= values.min() < 2**20
+    assert 2**32 - 2**20 < values.max() < 2**32
+    assert abs(values.mean() / 2**31 - 1) < 0.03
+
+
+def test_random_differs_by_seed() -> None:
+    first, second = (next(iter(ps.Dataset.random(seed=seed).batch(20))) for seed in (1, 2))
+    assert not np.array_equal(first, second)

@@ -31,11 +31,13 @@ from penstock.graph.nodes import (
     Cache,
     Chain,
     Concatenate,
+    Counter,
     Enumerate,
     Indexed,
     Map,
     Permute,
     Prefetch,
+    Random,
     Range,
     Repeat,
     Slices,
@@ -46,6 +48,7 @@ from penstock.graph.nodes import (
 )
 from penstock.kernels.gather import gather_rows
 from penstock.kernels.permute import permute
+from penstock.kernels.random import philox
 
 
 class IndexedOperator:
@@ -143,7 +146,7 @@ def _gather(column: Column, positions: Indices, scope: Scope) -> Column:
 class RangeOperator(SourceOperator):
     """start + step * position."""
 
-    node: Range
+    node: Range | Counter
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         origins = self.origins(positions, scope)
@@ -151,6 +154,20 @@ class RangeOperator(SourceOperator):
             return empty_block(origins)
         values = (self.node.start + self.node.step * positions).astype(self.node.dtype)
         return Block(LEAF, (ArrayColumn(values),), origins)
+
+
+class RandomOperator(SourceOperator):
+    """A word of Philox for each position."""
+
+    node: Random
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        origins = self.origins(positions, scope)
+        if not len(positions):
+            return empty_block(origins)
+        key = scope.key("random", self.node.number, self.node.seed, per_iteration=self.node.rerandomize)
+        words = philox(key, positions.astype(np.uint64), 0, 1)[:, 0]
+        return Block(LEAF, (ArrayColumn(words.astype(np.int64)),), origins)
 
 
 class IndexedObjectOperator(SourceOperator):
@@ -508,6 +525,8 @@ class CacheOperator(IndexedOperator):
 INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOperator]] = {
     Slices: SlicesOperator,
     Range: RangeOperator,
+    Counter: RangeOperator,
+    Random: RandomOperator,
     Indexed: IndexedObjectOperator,
     Zip: ZipOperator,
     Map: FunctionOperator,

@@ -11,13 +11,14 @@ from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.grouping import Batch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
-from penstock.graph.nodes.sources import Generator, Indexed, Range, Slices
+from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
 
 __all__ = [
     "Batch",
     "Cache",
     "Chain",
     "Concatenate",
+    "Counter",
     "Enumerate",
     "Executor",
     "Filter",
@@ -27,6 +28,7 @@ __all__ = [
     "OnError",
     "Permute",
     "Prefetch",
+    "Random",
     "Range",
     "Repeat",
     "Shard",

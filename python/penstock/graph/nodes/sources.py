@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+
 from penstock.block.columns import Column
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure
-from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
+from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,6 +59,43 @@ class Range(Node):
 
     def parameters(self) -> dict[str, Any]:
         return {"start": self.start, "stop": self.stop, "step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counter(Node):
+    """Numbers start, start + step, ... without end."""
+
+    start: int | float
+    step: int | float
+    dtype: Any
+    verb: ClassVar[str] = "counter"
+
+    def cardinality(self) -> int:
+        return INFINITE
+
+    def signature(self) -> Signature | None:
+        return Signature(Structure(), (Spec((), self.dtype),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"start": self.start, "step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Random(Node):
+    """Random integers in [0, 2**32) without end. `rerandomize`: others in each epoch and pass."""
+
+    seed: int | None
+    rerandomize: bool
+    verb: ClassVar[str] = "random"
+
+    def cardinality(self) -> int:
+        return INFINITE
+
+    def signature(self) -> Signature | None:
+        return Signature(Structure(), (Spec((), np.int64),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"seed": self.seed, "rerandomize_each_iteration": self.rerandomize}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
