@@ -37,10 +37,13 @@ def floats_to_bytes(values: NDArray[np.float32], saturate: bool) -> NDArray[np.u
 # A step of a fused pass: a name, then its values; `kernels/fused.py` says what each means.
 FusedStep = tuple[str, *tuple[Any, ...]]
 
+# Regions of a block: [n, 4] int32, or a name and what its draws take; `kernels/fused.py` says what each means.
+FusedRegions = NDArray[np.int32] | tuple[str, *tuple[Any, ...]] | None
+
 def jpeg_shapes(contents: Sequence[Any]) -> tuple[NDArray[np.int32], list[tuple[int, str]]]: ...
 def fused_images(
     contents: Sequence[Any],
-    regions: NDArray[np.int32] | None,
+    regions: FusedRegions,
     size: tuple[int, int] | None,
     antialias: bool,
     steps: Sequence[FusedStep],
@@ -50,7 +53,7 @@ def fused_images(
 ) -> list[tuple[int, str]]: ...
 def fused_pixels(
     images: Sequence[NDArray[Any]],
-    regions: NDArray[np.int32] | None,
+    regions: FusedRegions,
     size: tuple[int, int] | None,
     antialias: bool,
     steps: Sequence[FusedStep],

@@ -105,8 +105,8 @@ def block_of(files):
     return Block(LEAF, (BytesColumn(object_array(files), BYTES),), SourceOrigins(0, "files", np.arange(len(files))))
 
 
-def fused_program(function):
-    block = block_of(FILES)
+def fused_program(function, rows=FILES):
+    block = block_of(rows)
     with element_scope(1, block.origins.ids):
         program = trace(function, block)
     assert isinstance(program, Program), program
@@ -125,6 +125,68 @@ def test_a_transpose_to_channels_first_is_taken_in():
     )
     assert [step.op for step in program.steps] == [FUSED]
     assert "channels first" in str(program)
+
+
+def path_function(sized, names):
+    function = image_function(sized, names)
+    return lambda path: function(ps.io.read_file(path))
+
+
+@settings(max_examples=20)
+@given(
+    sized=st.sampled_from(sorted(SIZED)),
+    names=st.lists(st.sampled_from(sorted(set(STEPS) - {"transpose"})), max_size=2),
+    block_size=st.sampled_from([None, 1, 4]),
+)
+def test_reading_is_part_of_the_pass(file_paths, sized, names, block_size):
+    function = path_function(sized, names)
+    paths = ps.Dataset.from_tensor_slices(file_paths)
+    fused = paths.map(function).with_options(ps.Options(block_size=block_size))
+    assert_same_elements(outcome(fused), outcome(paths.map(function, compile=False)), f"{sized} {names}")
+
+
+@pytest.fixture(scope="module")
+def file_paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photographs")
+    for number, contents in enumerate(FILES):
+        (folder / f"{number}.jpg").write_bytes(contents)
+    return [str(folder / f"{number}.jpg") for number in range(len(FILES))]
+
+
+def test_a_read_and_a_decode_become_one_step(file_paths):
+    program = fused_program(path_function("random_resized_crop", ["random_flip", "normalize"]), file_paths)
+    assert [step.op for step in program.steps] == [FUSED]
+    assert "one pass: read, decode random_resized_crop, resize 9 x 12" in str(program)
+
+
+def test_bytes_that_are_read_for_more_than_an_image_are_kept(file_paths):
+    def function(path):
+        contents = ps.io.read_file(path)
+        return ps.image.resize(ps.io.decode_jpeg(contents, channels=3), (8, 8)), contents
+
+    assert [step.op for step in fused_program(function, file_paths).steps] == ["io.read_file", FUSED]
+
+
+def test_a_part_of_a_file_is_read_by_itself(file_paths):
+    def function(path):
+        return ps.image.resize(ps.io.decode_jpeg(ps.io.read_file(path, offset=0), 3), (8, 8))
+
+    program = fused_program(function, file_paths)
+    assert [step.op for step in program.steps] == ["io.read_file", FUSED]
+
+
+@pytest.mark.parametrize("bad", ["missing.jpg", ".", "bad.jpg"])
+def test_a_file_that_cannot_be_read_or_decoded_ends_the_pipeline_at_its_element(file_paths, tmp_path, bad):
+    (tmp_path / "bad.jpg").write_bytes(BAD["truncated"])
+    paths = [*file_paths[:4], str(tmp_path / bad), *file_paths[4:]]
+    function = path_function("random_resized_crop", ["normalize"])
+    iterator = ps.Dataset.from_tensor_slices(paths).map(function).iterator()
+    delivered = [next(iterator) for _ in range(4)]
+    assert len(delivered) == 4
+    with pytest.raises(ps.errors.UserFunctionError, match="element 4 of from_tensor_slices") as caught:
+        next(iterator)
+    expected = ps.errors.DecodeError if bad == "bad.jpg" else ps.errors.ReadError
+    assert isinstance(caught.value.__cause__, expected)
 
 
 def test_an_image_used_twice_is_not_fused_away():

@@ -1,7 +1,7 @@
-//! Files by range.
+//! Files, whole or by range.
 
 use std::fs::File;
-use std::io::{Error, ErrorKind, Result, Seek, SeekFrom};
+use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::path::Path;
 
 /// A file opened at `offset`, and how many bytes to read: `length`, or all that follow.
@@ -30,4 +30,14 @@ pub fn open_range(path: &Path, offset: u64, length: Option<u64>) -> Result<(File
             },
         )),
     }
+}
+
+/// The bytes of a file, read into the start of `buffer`, which grows and is used again.
+pub fn read_whole<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let (mut file, size) = open_range(path, 0, None)?;
+    if buffer.len() < size {
+        *buffer = vec![0; size.next_power_of_two()];
+    }
+    file.read_exact(&mut buffer[..size])?;
+    Ok(&buffer[..size])
 }

@@ -7,17 +7,20 @@
 //! An image that fails leaves zeros in its place and a reason; the others are not touched by it.
 
 mod color;
+mod regions;
 mod rows;
 mod steps;
 
 use std::cell::RefCell;
+use std::path::Path;
 
+pub use regions::{Crop, Regions};
 pub use rows::Store;
 pub use steps::{Kind, Step};
 
 use crate::fault::DecodeFault;
-use crate::image::Region;
-use crate::jpeg::{with_decoder, Request};
+use crate::file::read_whole;
+use crate::jpeg::{self, with_decoder, Request};
 use crate::resize::{Filter, Resizer, Sample, Shape, View};
 use color::channel_means;
 use rows::{apply, finish_streams, load, split};
@@ -72,9 +75,17 @@ impl Plan {
 /// A row of the block that failed, and why.
 pub type Failure = (usize, DecodeFault);
 
+/// Where the bytes of an image are.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    Bytes(&'a [u8]),
+    File(&'a Path),
+}
+
 /// Memory that a thread uses again for its next image.
 #[derive(Default)]
 struct Scratch {
+    file: Vec<u8>,
     pixels: Vec<u8>,
     resizer: Resizer,
     row: Vec<f32>,
@@ -101,28 +112,40 @@ thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
 /// Decode JPEGs, or a region of each, and write them into `out`, one after another. `channels` as in `Request`.
 pub fn jpegs<T: Store>(
     plan: &Plan,
-    contents: &[&[u8]],
-    regions: Option<&[[i32; 4]]>,
+    sources: &[Source],
+    regions: Regions,
     channels: usize,
     limit_pixels: usize,
     out: &mut [T],
 ) -> Vec<Failure> {
     let failures = each(plan, out, |image, scratch, place| {
-        let region = regions.map(|regions| region(regions[image])).transpose()?;
-        let request = Request { channels, region, limit_pixels };
+        let mut file = std::mem::take(&mut scratch.file);
+        let contents = match sources[image] {
+            Source::Bytes(bytes) => Ok(bytes),
+            Source::File(path) => read_whole(path, &mut file).map_err(|error| DecodeFault::new(error.to_string())),
+        };
         let mut pixels = std::mem::take(&mut scratch.pixels);
-        let decoded = with_decoder(|decoder| decoder.decode(contents[image], request, &mut pixels));
-        let done = decoded.and_then(|window| {
+        let done = contents.and_then(|contents| {
+            let region = if regions.need_shapes() {
+                let [height, width, _] = jpeg::shape(contents)?;
+                regions.of(image, height, width)?
+            } else {
+                regions.of(image, 0, 0)?
+            };
+            let request = Request { channels, region, limit_pixels };
+            let window = with_decoder(|decoder| decoder.decode(contents, request, &mut pixels))?;
             let shape = Shape { height: window.height, width: window.width, channels: window.channels };
             let view = View { data: &pixels, first: window.first, pitch: window.pitch, shape };
             run(plan, scratch, view, image, place)
         });
-        scratch.pixels = pixels;
+        (scratch.file, scratch.pixels) = (file, pixels);
         done
     });
     SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.pixels.capacity() > KEPT_BYTES {
-            scratch.pixels = Vec::new();
+        for kept in [&mut scratch.file, &mut scratch.pixels] {
+            if kept.capacity() > KEPT_BYTES {
+                *kept = Vec::new();
+            }
         }
     });
     failures
@@ -132,13 +155,13 @@ pub fn jpegs<T: Store>(
 pub fn pixels<S: Sample, T: Store>(
     plan: &Plan,
     images: &[(&[S], Shape)],
-    regions: Option<&[[i32; 4]]>,
+    regions: Regions,
     out: &mut [T],
 ) -> Vec<Failure> {
     each(plan, out, |image, scratch, place| {
         let (data, whole) = images[image];
         let pitch = whole.width * whole.channels;
-        let view = match regions.map(|regions| region(regions[image])).transpose()? {
+        let view = match regions.of(image, whole.height, whole.width)? {
             None => View { data, first: 0, pitch, shape: whole },
             Some(region) => {
                 region.check_inside(whole.height, whole.width)?;
@@ -170,14 +193,6 @@ fn each<T: Store>(
         finish_streams();
     }
     failures
-}
-
-fn region(numbers: [i32; 4]) -> Result<Region, DecodeFault> {
-    let [top, left, height, width] = numbers.map(usize::try_from);
-    match (top, left, height, width) {
-        (Ok(top), Ok(left), Ok(height), Ok(width)) => Ok(Region { top, left, height, width }),
-        _ => Err(DecodeFault::new(format!("a region has negative numbers: {numbers:?}"))),
-    }
 }
 
 fn run<S: Sample, T: Store>(

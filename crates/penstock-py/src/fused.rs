@@ -1,12 +1,14 @@
 //! Fused image passes: blocks of JPEGs or of decoded images, straight into an output array.
 
+use std::path::PathBuf;
+
 use half::{bf16, f16};
 use numpy::{
-    PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3, PyUntypedArray,
-    PyUntypedArrayMethods,
+    PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    PyUntypedArray, PyUntypedArrayMethods,
 };
 use penstock_kernels::fault::DecodeFault;
-use penstock_kernels::fused::{self, Failure, Kind, Layout, Plan, Resize, Step, Store};
+use penstock_kernels::fused::{self, Crop, Failure, Kind, Layout, Plan, Regions, Resize, Source, Step, Store};
 use penstock_kernels::jpeg;
 use penstock_kernels::resize::{Filter, Shape};
 use pyo3::buffer::PyBuffer;
@@ -17,8 +19,9 @@ use pyo3::types::PyTuple;
 
 use crate::gather::{is_writable, Memory};
 
-/// The bytes of a file: borrowed where nobody can change them, copied otherwise.
+/// A file by its path, or its bytes: borrowed where nobody can change them, copied otherwise.
 pub enum Content {
+    Path(PathBuf),
     Bytes(PyBackedBytes),
     Buffer(PyBuffer<u8>),
     Copy(Vec<u8>),
@@ -31,6 +34,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Content {
         if object.is_instance_of::<pyo3::types::PyBytes>() {
             return Ok(Self::Bytes(object.extract()?));
         }
+        if object.is_instance_of::<pyo3::types::PyString>() {
+            return Ok(Self::Path(object.extract()?));
+        }
         let buffer = PyBuffer::<u8>::get(&object)?;
         if buffer.readonly() && buffer.is_c_contiguous() {
             return Ok(Self::Buffer(buffer));
@@ -40,14 +46,15 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Content {
 }
 
 impl Content {
-    fn as_slice(&self) -> &[u8] {
-        match self {
+    fn source(&self) -> Source<'_> {
+        Source::Bytes(match self {
+            Self::Path(path) => return Source::File(path),
             Self::Bytes(bytes) => bytes,
             Self::Copy(bytes) => bytes,
             Self::Buffer(buffer) if buffer.len_bytes() == 0 => &[],
             // SAFETY: the buffer is contiguous, of bytes, read-only, not empty, and held as long as `self`.
             Self::Buffer(buffer) => unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast(), buffer.len_bytes()) },
-        }
+        })
     }
 }
 
@@ -59,9 +66,13 @@ fn reasons(failures: Vec<Failure>) -> Reasons {
 
 #[pyfunction]
 pub fn jpeg_shapes<'py>(py: Python<'py>, contents: Vec<Content>) -> PyResult<(Bound<'py, PyArray2<i32>>, Reasons)> {
-    let slices: Vec<&[u8]> = contents.iter().map(Content::as_slice).collect();
+    let sources: Vec<Source> = contents.iter().map(Content::source).collect();
+    let shape_of = |source| match source {
+        Source::Bytes(bytes) => jpeg::shape(bytes),
+        Source::File(_) => Err(DecodeFault::new("a path, expected the bytes of a file")),
+    };
     let found: Vec<Result<[usize; 3], DecodeFault>> =
-        py.detach(|| slices.into_iter().map(jpeg::shape).collect::<Vec<_>>());
+        py.detach(|| sources.into_iter().map(shape_of).collect::<Vec<_>>());
     let mut failures = Vec::new();
     let mut sides = Vec::with_capacity(found.len() * 3);
     for (row, outcome) in found.into_iter().enumerate() {
@@ -116,10 +127,50 @@ fn parse_steps(tuples: &[Bound<'_, PyTuple>]) -> PyResult<(Vec<Step>, Layout)> {
     Ok((steps, layout))
 }
 
+/// The regions of a block as Python says them.
+#[derive(FromPyObject)]
+pub enum Choice<'py> {
+    /// Top, left, height and width of each image.
+    Given(PyReadonlyArray2<'py, i32>),
+    /// "random_resized_crop", key, identities, op, range of the area, of the ratio, and of its logarithm.
+    Resized(String, u64, PyReadonlyArray1<'py, u64>, u32, [f64; 2], [f64; 2], [f64; 2]),
+    /// "random_crop", key, identities, op, height and width.
+    Sized(String, u64, PyReadonlyArray1<'py, u64>, u32, [usize; 2]),
+    /// "central_crop", the share of each side.
+    Central(String, f64),
+}
+
+impl Choice<'_> {
+    fn regions(&self, images: usize) -> PyResult<Regions<'_>> {
+        match self {
+            Self::Given(array) if array.shape() == [images, 4] => Ok(Regions::Given(array.as_slice()?.as_chunks().0)),
+            Self::Given(array) => {
+                let shape = array.shape();
+                Err(PyValueError::new_err(format!("regions has shape {shape:?}, expected [{images}, 4]")))
+            }
+            Self::Resized(name, key, ids, op, area, ratio, log_ratio)
+                if name == "random_resized_crop" && ids.shape() == [images] =>
+            {
+                let crop = Crop::Resized { area: *area, log_ratio: *log_ratio, ratio: *ratio };
+                Ok(Regions::Drawn { key: *key, ids: ids.as_slice()?, op: *op, crop })
+            }
+            Self::Sized(name, key, ids, op, size) if name == "random_crop" && ids.shape() == [images] => {
+                Ok(Regions::Drawn { key: *key, ids: ids.as_slice()?, op: *op, crop: Crop::Sized(*size) })
+            }
+            Self::Central(name, share) if name == "central_crop" && (0.0..=1.0).contains(share) => {
+                Ok(Regions::Central(*share))
+            }
+            Self::Resized(name, ..) | Self::Sized(name, ..) | Self::Central(name, _) => Err(PyValueError::new_err(
+                format!("regions: {name:?} with other values, or for other than {images} images"),
+            )),
+        }
+    }
+}
+
 /// The arguments that JPEGs and decoded images share, checked.
 struct Job<'a> {
     plan: Plan,
-    regions: Option<&'a [[i32; 4]]>,
+    regions: Regions<'a>,
     out: Memory,
     dtype: String,
 }
@@ -127,7 +178,7 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn new(
         images: usize,
-        regions: Option<&'a PyReadonlyArray2<'_, i32>>,
+        regions: Option<&'a Choice<'_>>,
         resize: Resize,
         from: Kind,
         steps: &[Bound<'_, PyTuple>],
@@ -140,14 +191,7 @@ impl<'a> Job<'a> {
         if rows != images || !is_writable(out) {
             return Err(PyValueError::new_err(format!("out must be writable, with {images} rows; it has {rows}")));
         }
-        let regions = match regions {
-            None => None,
-            Some(array) if array.shape() == [images, 4] => Some(array.as_slice()?.as_chunks().0),
-            Some(array) => {
-                let shape = array.shape();
-                return Err(PyValueError::new_err(format!("regions has shape {shape:?}, expected [{images}, 4]")));
-            }
-        };
+        let regions = regions.map_or(Ok(Regions::Whole), |choice| choice.regions(images))?;
         let (steps, layout) = parse_steps(steps)?;
         let (height, width, channels) = if layout == Layout::ChannelsLast { (a, b, c) } else { (b, c, a) };
         let shape = Shape { height, width, channels };
@@ -180,25 +224,25 @@ impl<'a> Job<'a> {
 }
 
 trait Work {
-    fn run<T: Store>(self, plan: &Plan, regions: Option<&[[i32; 4]]>, out: &mut [T]) -> Vec<Failure>;
+    fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure>;
 }
 
 struct Jpegs<'a> {
-    contents: &'a [&'a [u8]],
+    sources: &'a [Source<'a>],
     channels: usize,
     max_pixels: usize,
 }
 
 impl Work for Jpegs<'_> {
-    fn run<T: Store>(self, plan: &Plan, regions: Option<&[[i32; 4]]>, out: &mut [T]) -> Vec<Failure> {
-        fused::jpegs(plan, self.contents, regions, self.channels, self.max_pixels, out)
+    fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure> {
+        fused::jpegs(plan, self.sources, regions, self.channels, self.max_pixels, out)
     }
 }
 
 struct Pixels<'a, S>(&'a [(&'a [S], Shape)]);
 
 impl<S: penstock_kernels::resize::Sample> Work for Pixels<'_, S> {
-    fn run<T: Store>(self, plan: &Plan, regions: Option<&[[i32; 4]]>, out: &mut [T]) -> Vec<Failure> {
+    fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure> {
         fused::pixels(plan, self.0, regions, out)
     }
 }
@@ -226,7 +270,7 @@ fn resize_to(
 pub fn fused_images(
     py: Python<'_>,
     contents: Vec<Content>,
-    regions: Option<PyReadonlyArray2<'_, i32>>,
+    regions: Option<Choice<'_>>,
     size: Option<(usize, usize)>,
     antialias: bool,
     steps: Vec<Bound<'_, PyTuple>>,
@@ -239,8 +283,8 @@ pub fn fused_images(
     }
     let resize = resize_to(size, antialias, &steps, &out)?;
     let job = Job::new(contents.len(), regions.as_ref(), resize, Kind::Bytes, &steps, &out)?;
-    let slices: Vec<&[u8]> = contents.iter().map(Content::as_slice).collect();
-    let work = Jpegs { contents: &slices, channels, max_pixels };
+    let sources: Vec<Source> = contents.iter().map(Content::source).collect();
+    let work = Jpegs { sources: &sources, channels, max_pixels };
     Ok(reasons(py.detach(|| job.run(work))))
 }
 
@@ -255,7 +299,7 @@ pub enum Decoded<'py> {
 pub fn fused_pixels(
     py: Python<'_>,
     images: Decoded<'_>,
-    regions: Option<PyReadonlyArray2<'_, i32>>,
+    regions: Option<Choice<'_>>,
     size: Option<(usize, usize)>,
     antialias: bool,
     steps: Vec<Bound<'_, PyTuple>>,

@@ -15,6 +15,14 @@ each channel or one for all:
     ("multiply" | "add" | "subtract" | "divide", [values])      float32 arithmetic per channel; uint8 is cast first
     ("channels_first",)                         only as the last: out is [n, c, h, w]
 
+Regions are [n, 4] integers (top, left, height, width), or are reckoned from each image's size, as the eager ops do:
+
+    ("central_crop", share)                             the middle share of each side
+    ("random_crop", key, ids, op, (height, width))      each place equally likely
+    ("random_resized_crop", key, ids, op, area_range, ratio_range, log_ratio_range)
+
+drawn from the stream (key, ids[i], op) of image i; ids [n] uint64.
+
 The result equals the eager ops applied one after another, bit for bit (tests/unit/kernels/test_fused.py). It must end
 as uint8 for an `out` of uint8, as float32 for one of float32, float16 or bfloat16 (rounded to nearest even).
 """
@@ -31,14 +39,15 @@ from penstock import _native
 
 LIMIT_PIXELS = 2**28
 Step = tuple[str, *tuple[Any, ...]]
+Regions = NDArray[np.integer] | tuple[str, *tuple[Any, ...]]
 Failures = list[tuple[int, str]]
 
 
 def fused_images(
-    contents: Sequence[bytes | bytearray | memoryview | NDArray[np.uint8]],
+    contents: Sequence[str | bytes | bytearray | memoryview | NDArray[np.uint8]],
     out: NDArray[Any],
     *,
-    regions: NDArray[np.integer] | None = None,
+    regions: Regions | None = None,
     size: tuple[int, int] | None = None,
     antialias: bool = False,
     steps: Sequence[Step] = (),
@@ -47,8 +56,9 @@ def fused_images(
 ) -> Failures:
     """Decode JPEGs, or a region of each, resize them bilinearly to `size`, apply `steps`, and write row i of `out`.
 
-    Shapes: regions [n, 4] (top, left, height, width) or None for whole images; out [n, h, w, c] or, with
-    "channels_first", [n, c, h, w], C-contiguous; size is its (h, w), or None where the regions have that size already.
+    contents: bytes, or the paths (str) of files, which are read into memory that the thread uses again.
+    Shapes: regions as above, or None for whole images; out [n, h, w, c] or, with "channels_first", [n, c, h, w],
+    C-contiguous; size is its (h, w), or None where the regions have that size already.
     channels: 1, 3, or 0 for what each file stores; must be those of out.
     Returns: the rows that failed, each with a reason, in order; they are zeros in `out`.
     Raises: ValueError, TypeError: steps or arrays that do not fit together; nothing was written then.
@@ -58,7 +68,7 @@ def fused_images(
     there goes unseen, but a file without an end is an error all the same.
     """
     return _native.fused_images(
-        list(contents), _int32(regions), size, antialias, list(steps), out, channels, max_pixels
+        list(contents), _regions(regions), size, antialias, list(steps), out, channels, max_pixels
     )
 
 
@@ -66,7 +76,7 @@ def fused_pixels(
     images: Sequence[NDArray[Any]],
     out: NDArray[Any],
     *,
-    regions: NDArray[np.integer] | None = None,
+    regions: Regions | None = None,
     size: tuple[int, int] | None = None,
     antialias: bool = False,
     steps: Sequence[Step] = (),
@@ -76,7 +86,7 @@ def fused_pixels(
     Without a size, steps start from the dtype of the images. Images share no memory with `out`.
     """
     return _native.fused_pixels(
-        [np.ascontiguousarray(image) for image in images], _int32(regions), size, antialias, list(steps), out
+        [np.ascontiguousarray(image) for image in images], _regions(regions), size, antialias, list(steps), out
     )
 
 
@@ -96,5 +106,7 @@ def normalize_steps(mean: NDArray[np.float64], std: NDArray[np.float64], dtype: 
     return [("subtract", mean.tolist()), ("divide", std.tolist())]
 
 
-def _int32(regions: NDArray[np.integer] | None) -> NDArray[np.int32] | None:
-    return None if regions is None else np.ascontiguousarray(regions, dtype=np.int32)
+def _regions(regions: Regions | None) -> NDArray[np.int32] | tuple[str, *tuple[Any, ...]] | None:
+    if regions is None or isinstance(regions, tuple):
+        return regions
+    return np.ascontiguousarray(regions, dtype=np.int32)

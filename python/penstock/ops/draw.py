@@ -1,6 +1,6 @@
 """What random image ops draw: parameters from a stream, apart from the kernels that apply them.
 
-A fused kernel draws through these same functions, hence the same crops.
+The fused kernel draws the same numbers for whole blocks (crates/penstock-kernels/src/fused/regions.rs).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The image part of a program as one op: decode a region of a JPEG, resize it, adjust it, write it. Plain data.
+"""The image part of a program as one op: read a file, decode a region of it, resize, adjust, write. Plain data.
 
 `FusedImages` is what a rule puts in the place of the single steps; it gives the same bytes as they do.
 """
@@ -33,12 +33,13 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class FusedImages:
-    """JPEG bytes in, images of one size out.
+    """JPEG bytes, or the paths of files if it `reads`, in; images of one size out.
 
     channels: 1, 3, or 0 for as stored. size: (height, width) of the result. resizes: whether the region is resized to
     it, with `antialias`, or has it already. dtype, channels_first: of the result.
     """
 
+    reads: bool
     channels: int
     region: Region | None
     size: tuple[int, int]
@@ -49,7 +50,8 @@ class FusedImages:
     channels_first: bool
 
     def __str__(self) -> str:
-        parts = ["decode" if self.region is None else f"decode {self.region.op}"]
+        parts = ["read"] if self.reads else []
+        parts.append("decode" if self.region is None else f"decode {self.region.op}")
         if self.resizes:
             parts.append(f"resize {self.size[0]} x {self.size[1]}")
         parts += [str(adjustment) for adjustment in self.adjustments]

@@ -1,8 +1,9 @@
 """The image part of a program becomes one step: only the region that is needed is decoded, nothing lies between.
 
-It starts at decode_jpeg and takes in what follows one after another: at most one crop, a resize, then steps on single
-pixels, a cast, a transpose to channels first. It ends where a value is used twice, is a result, or an op is not known
-to the kernel; and it needs a size that all results share. The fused step gives the same bytes as the steps it replaces.
+It starts at decode_jpeg (at read_file, where nothing else needs the bytes) and takes in what follows one after another:
+at most one crop, a resize, then steps on single pixels, a cast, a transpose to channels first. It ends where a value is
+used twice, is a result, or an op is not known to the kernel; and it needs a size that all results share. The fused step
+gives the same bytes as the steps it replaces.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class _Chain:
     """What has been taken in so far. `kind`: uint8 or float32, of the pixels; `taken`: the steps, in order."""
 
     source: Ref
+    reads: bool
     channels: int
     taken: list[int]
     region: Region | None = None
@@ -68,7 +70,7 @@ def _fuse_at(program: Program, start: int) -> Program:
         current = following
     if chain.size is not None:
         best = chain
-    return program if best is None or len(best.taken) < 2 else _replaced(program, best)
+    return program if best is None or best.taken[-1] == start else _replaced(program, best)
 
 
 def _start(program: Program, start: int) -> _Chain | None:
@@ -77,7 +79,22 @@ def _start(program: Program, start: int) -> _Chain | None:
     channels = step.args[1] if len(step.args) > 1 else kwargs.get("channels", 0)
     if not isinstance(step.args[0], Ref) or channels not in (0, 1, 3):
         return None
-    return _Chain(step.args[0], channels, [start])
+    source = step.args[0]
+    # Images of one channel and of three have no place in one batch; to tell, the bytes are needed beforehand.
+    read = _read_alone(program, start, source) if channels else None
+    if read is None:
+        return _Chain(source, False, channels, [start])
+    return _Chain(program.steps[read].args[0], True, channels, [read, start])
+
+
+def _read_alone(program: Program, start: int, source: Ref) -> int | None:
+    """The step that reads a whole file for step `start` alone, if `source` is the result of one."""
+    number = source.index - program.inputs
+    if number < 0:
+        return None
+    step = program.steps[number]
+    reads = step.op == "io.read_file" and len(step.args) == 1 and not step.kwargs and isinstance(step.args[0], Ref)
+    return number if reads and _only_use(program, number) == start else None
 
 
 def _only_use(program: Program, number: int) -> int | None:
@@ -93,7 +110,7 @@ def _replaced(program: Program, chain: _Chain) -> Program:
     """The program with the steps of `chain` gone and the fused one where the last of them was."""
     assert chain.size is not None
     fused = FusedImages(
-        chain.channels, chain.region, chain.size, chain.resizes, chain.antialias, chain.adjustments,
+        chain.reads, chain.channels, chain.region, chain.size, chain.resizes, chain.antialias, chain.adjustments,
         chain.dtype or chain.kind, chain.channels_first,
     )  # fmt: skip
     last, gone = chain.taken[-1], set(chain.taken[:-1])
@@ -136,10 +153,19 @@ def _random_resized_crop(step: Step, chain: _Chain) -> bool:
     )  # fmt: skip
     if given is None or not _is_first(chain) or step.draw is None:
         return False
-    chain.region = Region("random_resized_crop", (given["area_range"], given["aspect_ratio_range"]), step.draw)
+    ranges = _floats(given["area_range"]), _floats(given["aspect_ratio_range"])
+    if None in ranges:
+        return False
+    chain.region = Region("random_resized_crop", ranges, step.draw)
     _resized(chain, given["size"], given["antialias"])
     chain.kind = "uint8"
     return chain.adjusted("round")
+
+
+def _floats(numbers: Any) -> tuple[float, ...] | None:
+    """As Python floats, if they reckon like them (a NumPy float32 does not)."""
+    values = tuple(numbers)
+    return tuple(map(float, values)) if all(isinstance(value, int | float) for value in values) else None
 
 
 def _random_crop(step: Step, chain: _Chain) -> bool:
@@ -153,9 +179,10 @@ def _random_crop(step: Step, chain: _Chain) -> bool:
 
 def _central_crop(step: Step, chain: _Chain) -> bool:
     given = _arguments(step, "central_fraction")
-    if given is None or not _is_first(chain):
+    share = None if given is None else _floats((given["central_fraction"],))
+    if share is None or not _is_first(chain):
         return False
-    chain.region = Region("central_crop", (float(given["central_fraction"]),), None)
+    chain.region = Region("central_crop", share, None)
     return True
 
 

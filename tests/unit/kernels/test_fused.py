@@ -1,5 +1,7 @@
 """The fused pass equals the eager kernels applied one after another; a failing row says why and harms no other."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from penstock import _native
 from penstock.kernels import image as kernels
 from penstock.kernels import reference
 from penstock.kernels.fused import fused_images, fused_pixels, jpeg_shapes, normalize_steps
+from penstock.ops.draw import central_region, draw_offsets, draw_resized_crop
+from penstock.rng import Rng
 from tests.unit.kernels.photos import encode, photo
 
 MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
@@ -316,3 +320,55 @@ def test_outputs_that_do_not_fit_are_refused():
         fused_pixels(images, read_only)
     with pytest.raises(ValueError, match="size"):
         fused_pixels(images, np.empty((1, 4, 4, 3), np.float32), size=(4, 5))
+
+
+def block_regions(name, ids, args, height, width):
+    """The regions that the kernel takes, seen through an image whose pixels are their own places."""
+    rows, columns = np.mgrid[0:height, 0:width].astype(np.float32)
+    image = np.stack([rows, columns, np.ones_like(rows)], axis=-1)
+    out = np.empty((len(ids), 2, 2, 3), np.float32)
+    given = (name, *args) if name == "central_crop" else (name, 7, ids, 3, *args)
+    failures = fused_pixels([image] * len(ids), out, regions=given, size=(2, 2))
+    assert failures == []
+    whole = np.empty_like(out)
+    return out, lambda boxes: (fused_pixels([image] * len(ids), whole, regions=np.array(boxes), size=(2, 2)), whole)[1]
+
+
+@settings(max_examples=200)
+@given(
+    height=st.integers(1, 900),
+    width=st.integers(1, 900),
+    area=st.tuples(st.floats(0.01, 1.2), st.floats(0.01, 1.2)).map(sorted).map(tuple),
+    ratio=st.tuples(st.floats(0.1, 9.0), st.floats(0.1, 9.0)).map(sorted).map(tuple),
+    first=st.integers(0, 2**64 - 9),
+)
+def test_resized_crops_are_those_that_the_op_draws(height, width, area, ratio, first):
+    ids = np.arange(8, dtype=np.uint64) + np.uint64(first)
+    args = (area, ratio, tuple(math.log(side) for side in ratio))
+    ours, of = block_regions("random_resized_crop", ids, args, height, width)
+    boxes = [draw_resized_crop(Rng(7, int(number), 3), height, width, area, ratio) for number in ids]
+    np.testing.assert_array_equal(ours, of(boxes))
+
+
+@given(height=st.integers(1, 400), width=st.integers(1, 400), share=st.floats(0.05, 1.0), data=st.data())
+def test_other_regions_are_those_of_the_ops(height, width, share, data):
+    ids = np.array([3, 2**63 + 5], dtype=np.uint64)
+    size = data.draw(st.integers(1, height)), data.draw(st.integers(1, width))
+    ours, of = block_regions("random_crop", ids, (size,), height, width)
+    drawn = [draw_offsets(Rng(7, int(number), 3), (height, width), size) for number in ids]
+    np.testing.assert_array_equal(ours, of([(*offsets, *size) for offsets in drawn]))
+    box = central_region(height, width, share)
+    if min(box[2:]) > 0:
+        ours, of = block_regions("central_crop", ids, (share,), height, width)
+        np.testing.assert_array_equal(ours, of([box] * 2))
+
+
+@pytest.mark.parametrize("regions", [
+    ("random_crop", 1, np.zeros(1, np.uint64), 0, (4, 4)),
+    ("central_crop", 1.5),
+    ("random_crop", 1, np.zeros(2, np.uint64), 0, (1.0, 2.0), (1.0, 2.0), (0.0, 1.0)),
+    ("elsewhere", 0.5),
+])  # fmt: skip
+def test_regions_of_unknown_kind_or_another_number_are_refused(regions):
+    with pytest.raises((ValueError, TypeError)):
+        fused_images([JPEG] * 2, np.empty((2, 4, 4, 3), np.uint8), regions=regions)
