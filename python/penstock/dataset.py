@@ -31,7 +31,6 @@ from penstock.verbs.sources import SourceVerbs
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
-    "padded_batch": "pad to one length in a map (numpy.pad), then batch",
     "interleave": "list the files, and read each in a from_generator",
     "flat_map": "return arrays of rows from a map, then unbatch",
     "reduce": "loop over the dataset",

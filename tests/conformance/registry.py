@@ -369,6 +369,34 @@ case("batch_serial", lambda _: numbers().map(logged(double)).batch(4).map(double
 case("batch_stream", lambda _: stream().batch(4), streams="from_generator")
 case("batch_stream_drop", lambda _: stream().batch(4, drop_remainder=True), streams="from_generator")
 case("batch_empty_rows", lambda _: Dataset.from_tensor_slices(np.zeros((9, 0))).batch(4), once=False)
+case("padded_batch", lambda _: numbers().map(ragged).padded_batch(4), once=False)
+case("padded_batch_same", lambda _: image_only().padded_batch(4))
+case("padded_batch_drop", lambda _: numbers().map(ragged).padded_batch(5, drop_remainder=True), once=False)
+case("padded_batch_to", lambda _: numbers().map(ragged).padded_batch(4, [6], -1), once=False)
+case("padded_batch_shuffled", lambda _: numbers().map(ragged).shuffle().padded_batch(4, padding_values=9), varies=True)
+case("padded_batch_wide", lambda _: wide().map(lambda x: x[: int(x[0]) % 699 + 1]).padded_batch(3, [-1], 0.5))
+case(
+    "padded_batch_nested",
+    lambda _: (
+        numbers()
+        .map(lambda x: {"rows": np.full((x % 3, x % 2 + 1, 2), x), "more": (ragged(x), ["a"] * (x % 3 + 1), b"b")})
+        .padded_batch(4, {"more": ([5], [None], []), "rows": (None, 4, None)}, {"rows": 7, "more": (None, "-", b"")})
+    ),
+)
+case("padded_batch_serial", lambda _: numbers().map(logged(ragged)).padded_batch(4).map(double), once=False)
+case(
+    "padded_batch_stream",
+    lambda _: Dataset.from_generator(ragged_rows, output_signature=Spec((None,), np.float32)).padded_batch(4),
+    streams="from_generator",
+    once=False,
+)
+case(
+    "padded_batch_filter",
+    lambda _: numbers().filter(is_even).map(ragged).padded_batch(5, [4]),
+    streams="filter",
+    once=False,
+)
+case("padded_batch_twice", lambda _: numbers().map(ragged).padded_batch(3).padded_batch(2, padding_values=-1))
 case("unbatch", lambda _: numbers().batch(4).unbatch(), streams="unbatch")
 case("unbatch_ragged", lambda _: numbers().map(ragged).unbatch(), streams="unbatch", once=False)
 case("unbatch_nothing", lambda _: numbers(5).map(lambda x: np.zeros((0, 2))).unbatch(), streams="unbatch")

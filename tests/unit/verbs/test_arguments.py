@@ -72,6 +72,18 @@ BAD: dict[str, Bad] = {
     "zip nothing": Bad(lambda: D.zip(), UnsupportedValueError, "()", "at least one leaf"),
     "zip leaf": _invalid(lambda: D.zip(ten(), [1, 2]), "list at '1'", "datasets"),
     "zip none": Bad(lambda: D.zip(ten(), None), UnsupportedValueError, "None", ""),
+    # grouping
+    "padded_batch size": _invalid(lambda: ten().padded_batch(0), "0", "an integer >= 1"),
+    "padded_batch shapes": _invalid(lambda: ten().padded_batch(2, 5), "5", "a list of sizes"),
+    "padded_batch negative": _invalid(lambda: ten().padded_batch(2, [-2]), "[-2]", "a list of sizes"),
+    "padded_batch nest": _invalid(lambda: ten().padded_batch(2, ([], [])), "((), ())", "leaf"),
+    "padded_batch rank": _invalid(lambda: ten().padded_batch(2, [4]), "(4,)", "room for int64[]"),
+    "padded_batch room": _invalid(
+        lambda: D.from_tensor_slices(np.ones((4, 5))).padded_batch(2, [4]), "(4,)", "room for float64[5]"
+    ),
+    "padded_batch value": _invalid(lambda: ten().padded_batch(2, [], 0.5), "0.5", "one value of int64"),
+    "padded_batch values": _invalid(lambda: ten().padded_batch(2, [], [1, 2]), "[1, 2]", "one value of int64"),
+    "padded_batch values nest": _invalid(lambda: ten().padded_batch(2, [], {"a": 1}), "{'a': 1}", "leaf"),
     # element by element
     "map function": _invalid(lambda: ten().map(3), "3", "a function"),
     "map parallelism": _invalid(lambda: ten().map(abs, num_parallel_calls=0), "0", "an integer >= 1"),

@@ -20,6 +20,13 @@ from penstock.errors import StackError
 _NONE = np.empty(0, dtype=np.int64)
 
 
+Join = Callable[[int, str, Column, Indices, Indices], list[Array]]
+"""Leaf number, name, its rows, where each batch starts and how many rows it has -> its batches, one value each.
+
+Raises: JoinStopError at the first batch that cannot be made.
+"""
+
+
 def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *, adopt: bool = False) -> Block:
     """The rows of `block` as len(counts) batches, batch i of counts[i] rows.
 
@@ -27,6 +34,18 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
     end the result before their batch, with a StackError. `adopt`: where rows lie as a batch would, in memory that is
     theirs alone, the batch is a view of it, and no byte is copied.
     """
+
+    def join(_: int, name: str, column: Column, starts: Indices, counts: Indices) -> list[Array]:
+        whole_rows = _adopted(column, starts, counts) if adopt else None
+        if whole_rows is not None:
+            return whole_rows
+        return _stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe)
+
+    return join_batches(block, counts, label, join)
+
+
+def join_batches(block: Block, counts: Indices, label: str, join: Join) -> Block:
+    """The rows of `block` as batches, each leaf made by `join`; the law of failures is that of `stack_batches`."""
     failure = block.failure
     if not len(block):  # it has no columns either
         return empty_block(block.origins, failure)
@@ -35,14 +54,10 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
         counts = counts[:whole]
     starts = np.cumsum(counts) - counts
     leaves: list[list[Array]] = []
-    for name, column in zip(block.structure.names(), block.columns, strict=True):
+    for number, (name, column) in enumerate(zip(block.structure.names(), block.columns, strict=True)):
         try:
-            whole_rows = _adopted(column, starts, counts) if adopt else None
-            if whole_rows is not None:
-                leaves.append(whole_rows)
-                continue
-            leaves.append(_stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe))
-        except _StackStopError as stop:
+            leaves.append(join(number, name, column, starts, counts))
+        except JoinStopError as stop:
             failure = Failure(stop.error.at(label))
             counts, starts = counts[: stop.batch], starts[: stop.batch]
             leaves = [batches[: stop.batch] for batches in leaves]
@@ -65,8 +80,8 @@ def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | 
     return batches if all(batch.ctypes.data % ALIGNMENT == 0 for batch in batches) else None
 
 
-class _StackStopError(Exception):
-    """Batch `batch` of a leaf cannot be stacked; `done` are those before it."""
+class JoinStopError(Exception):
+    """Batch `batch` of a leaf cannot be made; `done` are those before it."""
 
     def __init__(self, batch: int, done: list[Array], error: StackError) -> None:
         super().__init__(batch)
@@ -99,7 +114,7 @@ def _stack_rows(
         shape = rows[0].shape
         odd = next((place for place, row in enumerate(rows) if row.shape != shape), None)
         if odd is not None:
-            raise _StackStopError(number, batches, stack_error(name, rows[odd].shape, describe(start + odd), shape))
+            raise JoinStopError(number, batches, stack_error(name, rows[odd].shape, describe(start + odd), shape))
         out = pool.array((count, *shape), column.dtype)
         for place, row in enumerate(rows):
             out[place] = row

@@ -21,8 +21,9 @@ from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, S
 from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
 from penstock.engine.executors.placed import PlacedFunction
-from penstock.engine.operators.batching import batch_counts, stack_batches
+from penstock.engine.operators.batching import batch_counts
 from penstock.engine.operators.functions import collate, empty_block
+from penstock.engine.operators.joining import is_plain, join_rows
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.node import Node
@@ -35,6 +36,7 @@ from penstock.graph.nodes import (
     Enumerate,
     Indexed,
     Map,
+    PaddedBatch,
     Permute,
     Prefetch,
     Random,
@@ -448,9 +450,14 @@ def _one_after_another(places: Sequence[Indices]) -> bool:
 
 
 class BatchOperator(IndexedOperator):
-    """Element i is rows i * batch_size to (i + 1) * batch_size of the input, stacked."""
+    """Element i is rows i * batch_size to (i + 1) * batch_size of the input, made into a batch of the node's kind."""
 
     node: Batch
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its batches are their rows stacked, no more: then they can be written in parts."""
+        return is_plain(self.node)
 
     def source_positions(self, positions: Indices) -> tuple[Indices, Indices]:
         """The input positions of these batches, one after another, and how many each has."""
@@ -471,12 +478,12 @@ class BatchOperator(IndexedOperator):
         if not len(positions):
             return empty_block(NOWHERE)
         source, counts = self.source_positions(positions)
-        block = self.inputs[0].batches(source, counts, scope)
+        block = self.inputs[0].batches(source, counts, scope) if self.is_plain else None
         if block is not None:
             return block
         rows = self.inputs[0].rows(source, scope)
         adopt = isinstance(self.inputs[0], FunctionOperator)  # nothing in between could have kept what is fresh
-        return stack_batches(rows, counts, scope.services.pool, self.node.label, adopt=adopt)
+        return join_rows(self.node, rows, counts, scope.services.pool, adopt=adopt)
 
 
 class CacheOperator(IndexedOperator):
@@ -539,6 +546,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Concatenate: ConcatenateOperator,
     Repeat: RepeatOperator,
     Batch: BatchOperator,
+    PaddedBatch: BatchOperator,
     Cache: CacheOperator,
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
-from penstock.graph.nodes.grouping import Batch, Unbatch
+from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
@@ -26,6 +26,7 @@ __all__ = [
     "Indexed",
     "Map",
     "OnError",
+    "PaddedBatch",
     "Permute",
     "Prefetch",
     "Random",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.block.padding import per_leaf
 from penstock.block.spec import Spec
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
 from penstock.graph.nodes.element import Map
@@ -29,13 +30,45 @@ class Batch(Node):
         inner = self.input.signature()
         if inner is None:
             return None
+        return Signature(inner.structure, tuple(spec.batched(self._rows()) for spec in inner.specs))
+
+    def _rows(self) -> int | None:
+        """How many rows every batch has; None where the last one may be short."""
         count = self.input.cardinality()
         whole = self.drop_remainder or (count >= 0 and count % self.batch_size == 0) or count == INFINITE
-        size = self.batch_size if whole else None
-        return Signature(inner.structure, tuple(spec.batched(size) for spec in inner.specs))
+        return self.batch_size if whole else None
 
     def parameters(self) -> dict[str, Any]:
         return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaddedBatch(Batch):
+    """Consecutive elements padded to one shape, then stacked.
+
+    `padded_shapes`: a nest of `Dims`, None for the longest of each batch in every dimension. `padding_values`: a nest
+    of values, or one for all leaves; None for zero.
+    """
+
+    padded_shapes: Any
+    padding_values: Any
+    verb: ClassVar[str] = "padded_batch"
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        specs = inner.specs
+        if self.padded_shapes is not None:
+            shapes = per_leaf("padded_shapes", self.padded_shapes, inner.structure)
+            specs = tuple(Spec(dims.sizes, spec.dtype) for dims, spec in zip(shapes, specs, strict=True))
+        elif not _is_promised(self.input):  # the shapes of one element say nothing of the next one's
+            specs = tuple(Spec(None if spec.shape is None else (None,) * len(spec.shape), spec.dtype) for spec in specs)
+        return Signature(inner.structure, tuple(spec.batched(self._rows()) for spec in specs))
+
+    def parameters(self) -> dict[str, Any]:
+        own = {"padded_shapes": self.padded_shapes, "padding_values": self.padding_values}
+        return {**super().parameters(), **own}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

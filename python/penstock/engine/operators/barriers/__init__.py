@@ -19,10 +19,11 @@ from penstock.engine.operators.barriers.order import (
 from penstock.engine.operators.barriers.shuffle import shuffle_barrier
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
-from penstock.graph.nodes import Batch, Cache, Enumerate, Shard, Shuffle, Skip, Stride, Take, Zip
+from penstock.graph.nodes import Batch, Cache, Enumerate, PaddedBatch, Shard, Shuffle, Skip, Stride, Take, Zip
 
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
+    PaddedBatch: BatchBarrier,
     Shuffle: shuffle_barrier,
     Take: TakeBarrier,
     Skip: SkipBarrier,

@@ -6,13 +6,13 @@ import numpy as np
 
 from penstock.block.block import Block, concat_blocks
 from penstock.engine.operators.barriers.base import Barrier
-from penstock.engine.operators.batching import stack_batches
+from penstock.engine.operators.joining import join_rows
 from penstock.engine.scope import Scope
 from penstock.graph.nodes import Batch
 
 
 class BatchBarrier(Barrier):
-    """Rows from consecutive blocks stacked into batches."""
+    """Rows from consecutive blocks made into batches, of any kind."""
 
     node: Batch
 
@@ -40,4 +40,4 @@ class BatchBarrier(Barrier):
         size = self.node.batch_size
         counts = np.full(-(-rows // size), size, dtype=np.int64)
         counts[-1] = rows - (len(counts) - 1) * size
-        return [stack_batches(joined.slice(0, rows), counts, scope.services.pool, self.node.label)]
+        return [join_rows(self.node, joined.slice(0, rows), counts, scope.services.pool)]

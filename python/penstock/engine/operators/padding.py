@@ -1,0 +1,99 @@
+"""Rows of unequal shape into batches of one: each row goes to the start of its slot, the rest of which is padding.
+
+A dimension that `padded_shapes` leaves open is as long as the longest row of its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.block.block import Block
+from penstock.block.columns import Array, Column, Indices, RowsColumn
+from penstock.block.padding import Dims, padding_value, per_leaf
+from penstock.engine.buffers import BufferPool
+from penstock.engine.operators.batching import JoinStopError, join_batches
+from penstock.errors import PenstockError, StackError
+from penstock.graph.nodes import PaddedBatch
+
+
+def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPool) -> Block:
+    """The rows of `block` as len(counts) batches, padded. Rows that do not fit end the result before their batch.
+
+    Raises: StructureError, InvalidArgumentError: `padded_shapes` or `padding_values` do not suit these elements.
+    """
+    names = block.structure.names()
+    try:
+        shapes = per_leaf("padded_shapes", node.padded_shapes, block.structure)
+        values = per_leaf("padding_values", node.padding_values, block.structure)
+        padding = [
+            padding_value(name, value, column.spec.dtype)
+            for name, value, column in zip(names, values, block.columns, strict=len(block) > 0)
+        ]
+    except PenstockError as error:
+        raise error.at(node.label) from None
+
+    def join(leaf: int, name: str, column: Column, starts: Indices, counts: Indices) -> list[Array]:
+        batches: list[Array] = []
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+            rows = column.slice(start, start + count)
+            origins = block.origins.take(np.arange(start, start + count, dtype=np.int64))
+            try:
+                shape = _shape(name, rows, shapes[leaf], origins.describe)
+            except StackError as error:
+                raise JoinStopError(len(batches), batches, error) from None
+            batches.append(_padded(rows, shape, padding[leaf], pool))
+        return batches
+
+    return join_batches(block, counts, node.label, join)
+
+
+def _row_shapes(column: Column) -> list[tuple[int, ...]]:
+    if isinstance(column, RowsColumn):
+        return [row.shape for row in column.values]
+    return [column.values.shape[1:]]
+
+
+def _shape(name: str, rows: Column, wanted: Dims | None, describe: Callable[[int], str]) -> tuple[int, ...]:
+    """The shape all rows of a batch get. Raises: StackError: one does not fit."""
+    shapes = _row_shapes(rows)
+    longest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+    if wanted is None:
+        return longest
+    if len(wanted.sizes) != len(shapes[0]):
+        raise StackError(
+            f'leaf "{name}" has shape {shapes[0]} at {describe(0)}',
+            expected=f"{len(wanted.sizes)} dimensions, to be padded to {wanted}",
+            remedy="padded_shapes needs a size or None for every dimension",
+        )
+    if all(size is None or size >= most for size, most in zip(wanted.sizes, longest, strict=True)):
+        return tuple(most if size is None else size for size, most in zip(wanted.sizes, longest, strict=True))
+    odd = next(row for row, shape in enumerate(shapes) if not wanted.has_room(shape))
+    raise StackError(
+        f'leaf "{name}" has shape {shapes[odd]} at {describe(odd)}',
+        expected=f"at most {wanted}, its padded shape",
+        remedy="cut it in a map, or leave the dimension None: then it is padded to the longest of its batch",
+    )
+
+
+def _padded(rows: Column, shape: tuple[int, ...], value: Any, pool: BufferPool) -> Array:
+    """[len(rows), *shape], rows at the start of their slots."""
+    dtype = np.dtype(object) if rows.spec.dtype.kind in "SU" else rows.spec.dtype
+    out = pool.array((len(rows), *shape), dtype)
+    if isinstance(rows, RowsColumn):
+        if any(row.shape != shape for row in rows.values):
+            out.fill(value)
+        for place, row in enumerate(rows.values):
+            out[place][_corner(row)] = row
+        return out
+    if rows.values.shape[1:] != shape:
+        out.fill(value)
+    out[_corner(rows.values)] = rows.values
+    return out
+
+
+def _corner(rows: Array) -> tuple[slice, ...]:
+    """Where a row goes in its slot, or rows in theirs."""
+    return tuple(slice(size) for size in rows.shape)

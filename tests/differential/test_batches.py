@@ -1,0 +1,104 @@
+"""Padded batches against tf.data's: rows of any lengths and ranks, any padded shapes, any nest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.errors import PenstockError
+from tests.differential.twins import Twin, assert_twins_agree
+
+pytestmark = [pytest.mark.framework, pytest.mark.slow]
+
+DTYPES = ("int64", "int32", "float32", "uint8", "bool")
+LEAVES: tuple[tuple[Any, Any], ...] = (
+    *(((None,), dtype) for dtype in DTYPES),
+    ((), "int64"),
+    ((3,), "float32"),
+    ((None, 2), "int64"),
+    ((2, None), "int32"),
+    ((None, None), "float64"),
+    ((None,), "bytes"),
+    ((), "bytes"),
+)
+
+
+def row(rng: np.random.Generator, shape: tuple[Any, ...], dtype: str) -> Any:
+    sizes = tuple(int(rng.integers(0, 5)) if size is None else size for size in shape)
+    if dtype == "bytes":
+        text = np.array([b"ab"[: int(n)] for n in rng.integers(0, 3, int(np.prod(sizes)))], dtype=object)
+        return text.reshape(sizes) if sizes else text[0]
+    return rng.integers(0, 2 if dtype == "bool" else 9, sizes).astype(dtype)
+
+
+def rows_twin(tf: ModuleType, leaves: dict[str, tuple[Any, Any]], count: int, seed: int) -> Twin:
+    """`count` elements, one leaf of each name, of sizes drawn where the shape has None."""
+
+    def generate() -> Iterator[dict[str, Any]]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            yield {name: row(rng, shape, dtype) for name, (shape, dtype) in leaves.items()}
+
+    ours = {n: ps.Spec(shape, bytes if dtype == "bytes" else dtype) for n, (shape, dtype) in leaves.items()}
+    theirs = {n: tf.TensorSpec(shape, tf.string if dtype == "bytes" else dtype) for n, (shape, dtype) in leaves.items()}
+    return Twin(
+        ps.Dataset.from_generator(generate, output_signature=ours),
+        tf.data.Dataset.from_generator(generate, output_signature=theirs),
+        "rows",
+        f"rows({leaves}, {count}, {seed})",
+    )
+
+
+def nests(draw: st.DrawFn) -> dict[str, tuple[Any, Any]]:
+    return dict(zip("abc", draw(st.lists(st.sampled_from(LEAVES), min_size=1, max_size=3)), strict=False))
+
+
+@st.composite
+def padded(draw: st.DrawFn, tf: ModuleType) -> Twin:
+    leaves = nests(draw)
+    twin = rows_twin(tf, leaves, draw(st.integers(0, 9)), draw(st.integers(0, 99)))
+    shapes = None
+    if draw(st.booleans()):
+        free = draw(st.sampled_from([None, -1]))  # tf.data takes either, not both in one shape
+        shapes = {
+            name: [draw(st.sampled_from([free, 5, 7])) if size is None else size for size in shape]
+            for name, (shape, _) in leaves.items()
+        }
+    values = None
+    if draw(st.booleans()):
+        values = {
+            name: draw(st.sampled_from([None, b"-" if dtype == "bytes" else np.ones((), dtype)[()]]))
+            for name, (_, dtype) in leaves.items()
+        }
+    return twin.verb("padded_batch", draw(st.integers(1, 4)), shapes, values, draw(st.booleans()))
+
+
+def specs_agree(twin: Twin) -> None:
+    """Dimensions that tf.data knows are known here, and the same."""
+    theirs = twin.theirs.element_spec
+    for name, spec in twin.ours.element_spec.items():
+        assert spec.shape == tuple(theirs[name].shape), twin.text
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_padded_batch(tf: ModuleType, data: st.DataObject) -> None:
+    twin = data.draw(padded(tf), label="pipeline")
+    assert_twins_agree(twin)
+    specs_agree(twin)
+
+
+def test_a_row_that_has_no_room_fails_on_both_sides(tf: ModuleType) -> None:
+    leaves = {"a": ((None,), "int64")}
+    twin = rows_twin(tf, leaves, 20, 1).verb("padded_batch", 3, {"a": [2]})
+    with pytest.raises(PenstockError, match=r'leaf "a" has shape \(\d,\) at element \d+ .* expected at most \(2,\)'):
+        list(twin.ours)
+    with pytest.raises(tf.errors.DataLossError):
+        list(twin.theirs.as_numpy_iterator())
