@@ -25,16 +25,15 @@ from penstock.session import (
 from penstock.verbs.element import ElementVerbs
 from penstock.verbs.grouping import GroupingVerbs
 from penstock.verbs.keeping import KeepingVerbs
+from penstock.verbs.nested import NestedVerbs
 from penstock.verbs.order import OrderVerbs
 from penstock.verbs.sources import SourceVerbs
 
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
-    "interleave": "list the files, and read each in a from_generator",
-    "flat_map": "return arrays of rows from a map, then unbatch",
     "reduce": "loop over the dataset",
-    **dict.fromkeys(("window", "scan", "unique", "snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
+    **dict.fromkeys(("scan", "unique", "snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
     **dict.fromkeys(("bucket_by_sequence_length", "take_while", "rejection_resample", "rebatch"), _ROADMAP),
 }
 """Verbs of tf.data that a user may reach for, and what to do instead."""
@@ -54,7 +53,7 @@ class _Epochs:
         return epoch
 
 
-class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs):
+class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, OrderVerbs, KeepingVerbs):
     """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
 
     Verbs return new datasets and run nothing. `for element in dataset` runs one epoch; each `iter()` is the next epoch,
@@ -70,12 +69,19 @@ class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, OrderVerbs, KeepingVerbs
     def _of(cls, node: Node) -> Self:
         dataset = cls.__new__(cls)
         dataset._node = node
-        dataset._epochs = _Epochs()
-        dataset._kept = Kept()
         return dataset
 
-    _epochs: _Epochs
-    _kept: Kept
+    @property
+    def _epochs(self) -> _Epochs:
+        """Made when first asked for, as most datasets are only drawn from by others."""
+        found: _Epochs = self.__dict__.get("_counter") or self.__dict__.setdefault("_counter", _Epochs())
+        return found
+
+    @property
+    def _kept(self) -> Kept:
+        """Likewise."""
+        found: Kept = self.__dict__.get("_keeps") or self.__dict__.setdefault("_keeps", Kept())
+        return found
 
     def __iter__(self) -> PipelineIterator:
         return self.iterator()

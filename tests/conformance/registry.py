@@ -173,6 +173,27 @@ class Fetched(Squares):
         return [self[index] for index in indices]
 
 
+def upto(n: Any) -> Dataset:
+    return Dataset.range(n % 4)
+
+
+def tens(n: Any) -> Dataset:
+    return Dataset.range(n * 10, n * 10 + n % 4 + 1)
+
+
+def tens_from(a: Any, b: Any) -> Dataset:
+    return Dataset.range(a * 10, a * 10 + b)
+
+
+def generated(n: Any) -> Dataset:
+    return Dataset.from_generator(lambda: iter(range(n * 10, n * 10 + 3)), output_signature=Spec((), np.int64))
+
+
+def characters(path: str) -> Dataset:
+    """The characters of a file, read when the dataset is opened."""
+    return Dataset.from_generator(lambda: iter(Path(path).read_text()), output_signature=Spec((), str))
+
+
 def numbers(count: int = 23) -> Dataset:
     return Dataset.range(count)
 
@@ -411,6 +432,160 @@ case(
     lambda _: Dataset.from_tensor_slices(images()).batch(5).map(lambda d: d).unbatch(),
     streams="unbatch",
 )
+
+# --- nested datasets --------------------------------------------------------------------------------------------------
+
+case("flat_map", lambda _: numbers(7).flat_map(upto), streams="flat_map", once=False)
+case("flat_map_logged", lambda _: numbers(7).flat_map(logged(upto)).batch(3), streams="flat_map")
+case("flat_map_none", lambda _: numbers(0).flat_map(upto), streams="flat_map")
+case("flat_map_empty", lambda _: numbers(5).flat_map(lambda n: numbers(0)), streams="flat_map")
+case("flat_map_dict", lambda _: numbers(5).flat_map(lambda n: numbers(4).map(nested)), streams="flat_map", once=False)
+case("flat_map_splat", lambda _: Dataset.zip(numbers(4), numbers(9)).flat_map(tens_from), streams="flat_map")
+case(
+    "flat_map_twice",
+    lambda _: numbers(4).flat_map(lambda n: numbers(3).flat_map(upto).map(lambda x: x + n)),
+    streams="flat_map",
+    once=False,
+)
+case("flat_map_stream", lambda _: stream(6).flat_map(tens), streams="from_generator")
+case("flat_map_generators", lambda _: numbers(4).flat_map(generated), streams="flat_map")
+case(
+    "flat_map_of_maps", lambda _: numbers(9).flat_map(lambda n: tens(n).map(double).filter(is_even)), streams="flat_map"
+)
+case(
+    "flat_map_endless",
+    lambda _: numbers(3).flat_map(lambda n: tens(n).repeat()),
+    streams="flat_map",
+    endless=True,
+    once=False,
+)
+case(
+    "flat_map_endless_parent",
+    lambda _: numbers(3).repeat().flat_map(upto),
+    streams="flat_map",
+    endless=True,
+    once=False,
+)
+case("flat_map_take", lambda _: numbers(9).flat_map(lambda n: generated(n).take(3)).take(11), streams="flat_map")
+case(
+    "flat_map_shuffled",
+    lambda _: numbers(5).shuffle().flat_map(lambda n: tens(n).shuffle()),
+    streams="flat_map",
+    varies=True,
+)
+case(
+    "flat_map_shuffled_large",
+    lambda _: numbers(3).flat_map(lambda n: Dataset.range(n * 9000, n * 9000 + 5000).shuffle().take(7)),
+    streams="flat_map",
+    varies=True,
+)
+case(
+    "flat_map_random",
+    lambda _: numbers(5).flat_map(lambda n: tens(n).random_map(noisy)),
+    streams="flat_map",
+    varies=True,
+)
+case("flat_map_random_after", lambda _: numbers(5).flat_map(tens).random_map(noisy), streams="flat_map", varies=True)
+case(
+    "flat_map_random_repeated",
+    lambda _: numbers(3).flat_map(lambda n: tens(n).random_map(noisy)).repeat(3),
+    streams="flat_map",
+    varies=True,
+)
+case(
+    "flat_map_cached",
+    lambda _: numbers(5).flat_map(lambda n: tens(n).random_map(noisy).cache().repeat(2)),
+    streams="flat_map",
+    once=False,
+)
+case("flat_map_cache", lambda _: numbers(5).flat_map(tens).cache().repeat(2), streams="flat_map", once=False)
+case("flat_map_zip", lambda _: numbers(5).flat_map(lambda n: Dataset.zip(tens(n), numbers(3))), streams="flat_map")
+case(
+    "flat_map_concatenate",
+    lambda _: numbers(5).flat_map(lambda n: tens(n).concatenate(generated(n)).enumerate()),
+    streams="flat_map",
+    once=False,
+)
+case(
+    "flat_map_skip",
+    lambda _: numbers(5).flat_map(lambda n: tens(n).map(odd_fails, on_error="skip")),
+    streams="flat_map",
+)
+case("flat_map_batches", lambda _: numbers(5).flat_map(lambda n: tens(n).batch(2)), streams="flat_map")
+case("interleave", lambda _: numbers(7).interleave(upto, cycle_length=3), streams="interleave", once=False)
+case("interleave_blocks", lambda _: numbers(9).interleave(tens, 3, 2), streams="interleave")
+case("interleave_default", lambda _: numbers(23).interleave(tens), streams="interleave")
+case("interleave_one", lambda _: numbers(5).interleave(tens, 1, 2), streams="interleave")
+case("interleave_wide", lambda _: numbers(5).interleave(upto, 100, 3).batch(4), streams="interleave")
+case("interleave_stream", lambda _: stream(9).interleave(generated, 4), streams="from_generator")
+case(
+    "interleave_endless",
+    lambda _: numbers(9).interleave(lambda n: tens(n).repeat(), 3, 2),
+    streams="interleave",
+    endless=True,
+    once=False,
+)
+case(
+    "interleave_shuffled",
+    lambda _: numbers(9).shuffle().interleave(lambda n: tens(n).shuffle(), 3).shuffle(4).batch(3),
+    streams="interleave",
+    varies=True,
+)
+case(
+    "interleave_ragged",
+    lambda _: numbers(6).interleave(lambda n: tens(n).map(ragged), 2),
+    streams="interleave",
+    ragged=True,
+    once=False,
+)
+case(
+    "interleave_files",
+    lambda files: Dataset.list_files(str(files / "classes" / "*" / "*.txt"), shuffle=False).interleave(characters, 3),
+    streams="interleave",
+    once=False,
+)
+case("window", lambda _: numbers().window(4), streams="window")
+case("window_drop", lambda _: numbers().window(4, drop_remainder=True), streams="window")
+case("window_sliding", lambda _: numbers().window(4, 1), streams="window")
+case("window_strided", lambda _: numbers().window(3, 2, 3), streams="window")
+case("window_gaps", lambda _: stream().window(2, 5), streams="from_generator")
+case("window_strided_drop", lambda _: numbers().window(4, 3, 2, True), streams="window")
+case("window_nested", lambda _: Dataset.from_tensor_slices(images()).window(5), streams="window")
+case("window_text", lambda _: Dataset.from_tensor_slices(list("abcdefghij")).window(4, 2), streams="window")
+case("window_wide", lambda _: wide().window(4, 2).flat_map(lambda w: w.batch(4)), streams="window")
+case("window_endless", lambda _: numbers(7).repeat().window(3, 2), streams="window", endless=True, once=False)
+case("window_batches", lambda _: numbers().window(5, 1).flat_map(lambda w: w.batch(5)), streams="window")
+case(
+    "window_batches_of_two",
+    lambda _: numbers().window(5, 3).flat_map(lambda w: w.batch(2, drop_remainder=True)),
+    streams="window",
+)
+case(
+    "window_tuples",
+    lambda _: Dataset.zip(numbers(), image_only()).window(3).flat_map(lambda a, b: Dataset.zip(a.batch(3), b.batch(3))),
+    streams="window",
+)
+case("window_map", lambda _: numbers().window(4, 2).map(lambda w: sum(int(x) for x in w)), streams="window")
+case(
+    "window_of_windows",
+    lambda _: numbers().window(6).map(lambda w: w.window(2)).flat_map(lambda ww: ww.flat_map(lambda w: w.batch(2))),
+    streams="window",
+)
+case(
+    "window_shuffled",
+    lambda _: numbers().shuffle().window(4).shuffle(3).flat_map(lambda w: w.shuffle(4)),
+    streams="window",
+    varies=True,
+)
+case(
+    "window_random",
+    lambda _: numbers().random_map(noisy).window(3, 2).flat_map(lambda *w: Dataset.zip(*w)),
+    streams="window",
+    varies=True,
+    once=False,
+)
+case("window_cache", lambda _: numbers().window(4).cache().repeat(2), streams="window", once=False)
+case("window_filter", lambda _: numbers().window(4).filter(lambda w: len(w) == 4), streams="window")
 
 # --- order and size ---------------------------------------------------------------------------------------------------
 

@@ -42,10 +42,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
     "Dataset": (
         ps.Dataset,
         (
-            "apply as_numpy_iterator batch cache cardinality class_names concatenate counter element_spec enumerate "
-            "explain filter from_folder from_generator from_source from_tensor_slices from_tensors iterator "
-            "list_files map padded_batch peek prefetch random random_map range repeat shard shuffle skip take "
-            "to_keras unbatch with_options zip"
+            "apply as_numpy_iterator batch cache cardinality class_names concatenate counter element_spec "
+            "enumerate explain filter flat_map from_folder from_generator from_source from_tensor_slices "
+            "from_tensors interleave iterator list_files map padded_batch peek prefetch random random_map range "
+            "repeat shard shuffle skip take to_keras unbatch window with_options zip"
         ),
     ),
     "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),

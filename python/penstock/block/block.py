@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.columns import Column, Indices, concat_columns
+from penstock.block.columns import Column, DatasetsColumn, Indices, concat_columns
 from penstock.block.origin import Origins, concat_origins
 from penstock.block.spec import Spec, SpecTree
 from penstock.block.tree import Structure
@@ -86,6 +86,11 @@ class Block:
     def describe(self, row: int) -> str:
         """Where element `row` came from."""
         return self.origins.describe(row)
+
+
+def holds_datasets(block: Block) -> bool:
+    """Whether a leaf of its elements is a dataset."""
+    return any(isinstance(column, DatasetsColumn) for column in block.columns)
 
 
 def concat_blocks(blocks: Sequence[Block]) -> Block:

@@ -12,8 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, RowsColumn, column_of_array, object_array
-from penstock.block.spec import BYTES, STR, Spec
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    BytesColumn,
+    Column,
+    DatasetsColumn,
+    Nested,
+    RowsColumn,
+    column_of_array,
+    object_array,
+)
+from penstock.block.spec import BYTES, STR, DatasetSpec, Spec
 from penstock.errors import PenstockError, StackError, StructureError, UnsupportedValueError
 
 # Rows at least this large are kept apart until a batch is written, so that each byte is copied once.
@@ -27,7 +37,7 @@ Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 def as_leaf(value: Any) -> Any:
     """`value` as a leaf: a Python number, bytes, str, a NumPy scalar or array. Raises: UnsupportedValueError."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic | Nested):
         leaf: Any = value
     elif isinstance(value, int | float | complex | bytes | str):
         return _plain(value)
@@ -90,6 +100,8 @@ def _plain(value: Any) -> Any:
 
 def leaf_spec(leaf: Any) -> Spec:
     """Shape and dtype of one leaf, as returned by `as_leaf`."""
+    if isinstance(leaf, Nested):
+        return DatasetSpec()
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind == "O":
             first = leaf.ravel()[0] if leaf.size else b""
@@ -205,6 +217,8 @@ def _column_of_leaves(leaves: list[Any]) -> Column:
         if spec.dtype != first.dtype or len(spec.shape or ()) != len(first.shape or ()):
             raise RowError(row, StructureError("another dtype or rank", got=str(spec), expected=f"{first}, as before"))
         same_shape &= spec.shape == first.shape
+    if first.dtype.kind == "O":
+        return DatasetsColumn(leaves, DatasetSpec())
     if first.dtype.kind in "SU":
         if not same_shape:
             return RowsColumn(leaves, first.dtype)

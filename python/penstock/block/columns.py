@@ -1,4 +1,4 @@
-"""Columns: one leaf of many elements. Fixed (one array), rows (arrays kept apart, ragged or large), bytes (objects).
+"""Columns: one leaf of many elements. Fixed (one array), rows (arrays apart, ragged or large), bytes, datasets.
 
 Every column has the same few methods; a row is what the user sees as the leaf. A row of an array column is a view, so
 what aliases a user's array stays read-only.
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.block.spec import BYTES, STR, Spec
+from penstock.block.spec import BYTES, STR, DatasetSpec, Spec
 
 Array: TypeAlias = NDArray[Any]
 _nbytes: Callable[[Array], int] = attrgetter("nbytes")
@@ -126,7 +126,49 @@ class BytesColumn:
         return BytesColumn(self.values[start:stop], self.dtype)
 
 
-Column: TypeAlias = ArrayColumn | RowsColumn | BytesColumn
+class Nested:
+    """What marks a value as a dataset: a leaf that is not stacked, copied or looked into."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetsColumn:
+    """Leaves that are datasets: `values` [n]. `held_bytes`: what all of them together keep alive, as far as known."""
+
+    values: Any  # a list; whoever stacks has to ask first
+    spec: DatasetSpec
+    held_bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.spec.dtype
+
+    @property
+    def nbytes(self) -> int:
+        return self.held_bytes
+
+    def row(self, index: int) -> Any:
+        return self.values[index]
+
+    def rows(self) -> Sequence[Any]:
+        return list(self.values)
+
+    def take(self, indices: Indices) -> Column:
+        return DatasetsColumn([self.values[i] for i in indices.tolist()], self.spec, self._share(len(indices)))
+
+    def slice(self, start: int, stop: int) -> Column:
+        values = self.values[start:stop]
+        return DatasetsColumn(values, self.spec, self._share(len(values)))
+
+    def _share(self, count: int) -> int:
+        return self.held_bytes * count // max(1, len(self.values))
+
+
+Column: TypeAlias = ArrayColumn | RowsColumn | BytesColumn | DatasetsColumn
 
 
 def object_array(values: Sequence[Any]) -> NDArray[np.object_]:
@@ -156,6 +198,8 @@ def concat_columns(columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     first = columns[0]
+    if isinstance(first, DatasetsColumn):
+        return DatasetsColumn([row for c in columns for row in c.rows()], first.spec, sum(c.nbytes for c in columns))
     texts = [column.values for column in columns if isinstance(column, BytesColumn)]
     if len(texts) == len(columns) and len({text.shape[1:] for text in texts}) == 1:
         return BytesColumn(np.concatenate(texts), first.spec.dtype)

@@ -124,6 +124,38 @@ class BatchOrigins:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowOrigins(BatchOrigins):
+    """Windows: as batches, but their rows need not follow each other, and windows may share them."""
+
+    def take(self, indices: Indices) -> Origins:
+        return WindowOrigins(self.inner, self.starts[indices], self.counts[indices])
+
+    def describe(self, row: int) -> str:
+        return f"window of {self.counts[row]} from {self.inner.describe(int(self.starts[row]))}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOrigins:
+    """Elements of nested datasets: element i came as `inner` i of the dataset opened for element row[i] of `parent`."""
+
+    parent: Origins
+    row: Indices
+    inner: Origins
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def ids(self) -> UInt64s:
+        return mix_ids(self.parent.take(self.row).ids(), self.inner.ids())
+
+    def take(self, indices: Indices) -> Origins:
+        return ChildOrigins(self.parent, self.row[indices], self.inner.take(indices))
+
+    def describe(self, row: int) -> str:
+        return f"{self.inner.describe(row)}, opened for {self.parent.describe(int(self.row[row]))}"
+
+
+@dataclass(frozen=True, slots=True)
 class RowOrigins:
     """Row `row[i]` of element i of `inner`: what unbatching gives."""
 
@@ -156,9 +188,10 @@ class MixedOrigins:
 
     def ids(self) -> UInt64s:
         ids = np.empty(len(self.row), dtype=np.uint64)
-        for number, origins in enumerate(self.parts):
-            chosen = np.flatnonzero(self.part == number)
-            ids[chosen] = origins.take(self.row[chosen]).ids()
+        order = np.argsort(self.part, kind="stable")
+        numbers, first = np.unique(self.part[order], return_index=True)
+        for number, chosen in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
+            ids[chosen] = self.parts[number].take(self.row[chosen]).ids()
         return ids
 
     def take(self, indices: Indices) -> Origins:
@@ -185,8 +218,31 @@ def concat_origins(parts: Sequence[Origins]) -> Origins:
         columns = zip(*(p.parts for p in parts), strict=True)  # type: ignore[attr-defined]  # likewise
         return ZipOrigins(tuple(concat_origins(column) for column in columns))
     lengths = [len(p) for p in parts]
+    if type(first) in (BatchOrigins, WindowOrigins) and all(type(p) is type(first) for p in parts):
+        return _concat_batches(parts)  # type: ignore[arg-type]  # likewise
+    if all(isinstance(p, ChildOrigins) for p in parts):
+        return _concat_children(parts)  # type: ignore[arg-type]  # likewise
     return MixedOrigins(
         tuple(parts),
         np.repeat(np.arange(len(parts), dtype=np.int64), lengths),
         np.concatenate([np.arange(length, dtype=np.int64) for length in lengths]),
     )
+
+
+def _concat_batches(parts: Sequence[BatchOrigins]) -> Origins:
+    ends = np.cumsum([len(part.inner) for part in parts]) - [len(part.inner) for part in parts]
+    starts = np.concatenate([part.starts + end for part, end in zip(parts, ends.tolist(), strict=True)])
+    inner = concat_origins([part.inner for part in parts])
+    return type(parts[0])(inner, starts, np.concatenate([part.counts for part in parts]))
+
+
+def _concat_children(parts: Sequence[ChildOrigins]) -> Origins:
+    """Most often all were opened for elements of one block, whose origins they share."""
+    parents: list[Origins] = []
+    start, rows = 0, []
+    for part in parts:
+        if not parents or part.parent is not parents[-1]:
+            start += len(parents[-1]) if parents else 0
+            parents.append(part.parent)
+        rows.append(part.row + start if start else part.row)
+    return ChildOrigins(concat_origins(parents), np.concatenate(rows), concat_origins([part.inner for part in parts]))

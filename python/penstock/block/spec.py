@@ -66,6 +66,31 @@ class Spec:
         return Spec(None if self.shape is None else (size, *self.shape), self.dtype)
 
 
+DATASET = np.dtype(object)
+"""The dtype of a leaf that is itself a dataset."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class DatasetSpec(Spec):
+    """A leaf that is a dataset, as `window` makes them. `element`: what its elements look like, None where unknown."""
+
+    element: SpecTree
+
+    def __init__(self, element: SpecTree = None) -> None:
+        object.__setattr__(self, "shape", ())
+        object.__setattr__(self, "dtype", DATASET)
+        object.__setattr__(self, "element", element)
+
+    def __str__(self) -> str:
+        return f"dataset of {render_spec(self.element)}"
+
+    def merge(self, other: Spec) -> Spec:
+        return self
+
+    def batched(self, size: int | None) -> Spec:
+        return self
+
+
 def _as_dtype(dtype: Any) -> np.dtype[Any]:
     if dtype is bytes:
         return BYTES

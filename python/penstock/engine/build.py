@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from penstock.block.block import Block, Failure
-from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.barriers import BARRIERS
-from penstock.engine.operators.functions import empty_block
-from penstock.engine.operators.indexed import in_pass, indexed_operator
+from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
 from penstock.engine.operators.sources import GeneratorSource, ReplaySource
-from penstock.engine.scope import Scope, Seen, agree, disagreement
+from penstock.engine.scope import Scope
 from penstock.engine.stages import BarrierRun, ChainRun, IndexedRun, Opening, RunningStage, SegmentRun, SourceRun
-from penstock.graph.node import INFINITE, Node
+from penstock.graph.node import INFINITE
 from penstock.graph.nodes import Batch, Cache, Generator, Repeat
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, SegmentStage, SourceStage, Stage
 
@@ -46,9 +43,9 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: int = 0) ->
 def _openings(stage: Stage, scope: Scope, block_size: int | None) -> Iterator[Opening]:
     node = stage.node
     if not isinstance(node, Repeat):
-        alike = _alike(node)
+        through = alike(node)
         for source in stage.inputs:
-            yield Opening(lambda source=source: build(source, scope, block_size), alike)  # type: ignore[misc]  # mypy cannot type a lambda's default
+            yield Opening(lambda source=source: build(source, scope, block_size), through)  # type: ignore[misc]  # mypy cannot type a lambda's default
         return
     repetition = 0
     while node.count == INFINITE or repetition < node.count:
@@ -59,18 +56,3 @@ def _openings(stage: Stage, scope: Scope, block_size: int | None) -> Iterator[Op
             ends_when_empty=node.count == INFINITE,
         )
         repetition += 1
-
-
-def _alike(node: Node) -> Callable[[Block], Block]:
-    """Lets blocks through while their elements are of one structure, dtype and rank."""
-    first: list[Seen] = []
-
-    def through(block: Block) -> Block:
-        if not len(block):
-            return block
-        seen = Seen.of(node, block)
-        first.append(seen)
-        del first[1:]
-        return block if agree(first[0], seen) else empty_block(NOWHERE, Failure(disagreement(first[0], seen)))
-
-    return through

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, DatasetsColumn, Indices, Nested, RowsColumn
 from penstock.block.origin import Origins
+from penstock.block.spec import DATASET, DatasetSpec
 from penstock.block.tree import Structure
 from penstock.units import format_bytes
 
@@ -119,7 +120,7 @@ class _Kept:
         rows = column.rows()
         if (
             self.values is not None
-            and not isinstance(column, RowsColumn)
+            and isinstance(column, ArrayColumn | BytesColumn)
             and column.values.shape[1:] == self.values.shape[1:]
         ):
             self.values[start : start + len(rows)] = column.values
@@ -128,6 +129,9 @@ class _Kept:
             self.rows = list(self.values[:start])
             self.values = None
         for row in rows:
+            if isinstance(row, Nested):
+                self.rows.append(row)
+                continue
             kept = np.array(row)
             if kept.dtype.kind == "O" and not kept.ndim:
                 self.rows.append(row)
@@ -136,6 +140,8 @@ class _Kept:
             self.rows.append(kept)
 
     def take(self, slots: Indices) -> Column:
+        if self.dtype == DATASET:
+            return DatasetsColumn([self.rows[slot] for slot in slots.tolist()], DatasetSpec())
         if self.values is None:
             return RowsColumn([self.rows[slot] for slot in slots.tolist()], self.dtype)
         chosen = self.values[slots]
@@ -145,6 +151,8 @@ class _Kept:
 def read_only(block: Block) -> Block:
     """The same block, its arrays not writable: they are kept and will be given out again."""
     for column in block.columns:
+        if isinstance(column, DatasetsColumn):
+            continue
         arrays: Sequence[Array] = column.values if isinstance(column, RowsColumn) else [column.values]
         for array in arrays:
             array.flags.writeable = False

@@ -27,6 +27,7 @@ class Services:
 
     process_workers: worker processes that functions may use, 0 for none: all runs here. executor: where functions run
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
+    block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
     """
 
     seed: int
@@ -37,6 +38,8 @@ class Services:
     process_workers: int = 0
     executor: str | None = None
     sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
+    block_size: int | None = None
+    optimized: Callable[[Node], Node] = lambda node: node
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +140,13 @@ class Scope:
     def in_pass(self, number: int, repetition: int) -> Scope:
         return self if repetition == 0 else replace(self, passes=(*self.passes, (number, repetition)))
 
+    def in_child(self, number: int, origin_id: int, log: TaskLog) -> Scope:
+        """Within the nested dataset that node `number` opened for the element of this identity."""
+        return replace(self, passes=(*self.passes, (-2 - number, origin_id)), log=log, destination=None, staging=None)
+
     def frozen(self) -> Scope:
-        """Below a cache: the first pass of the first epoch, always."""
-        return replace(self, epoch=0, passes=())
+        """Below a cache: the first pass of the first epoch, always (of each nested dataset its own)."""
+        return replace(self, epoch=0, passes=tuple(step for step in self.passes if step[0] < 0))
 
     def key(self, purpose: str, number: int, seed: int | None, *, per_iteration: bool = True) -> int:
         """The stream of node `number`; without `per_iteration`, the same in every epoch and pass."""

@@ -16,6 +16,7 @@ import numpy as np
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.nested.inside import in_task
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import empty_block
@@ -60,7 +61,8 @@ class Task:
         clock = scope.services.clock
         began = clock.now()
         try:
-            blocks, ended = self.run(scope)
+            with in_task():
+                blocks, ended = self.run(scope)
         except Exception as error:  # noqa: BLE001  # a fault of one task must reach the consumer in its turn
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
         seconds = clock.now() - began
@@ -449,6 +451,8 @@ class BarrierRun(RunningStage):
     def claim(self) -> Task | None:
         if not self.may_start() or self.running or self._barrier.wants is None:
             return None
+        if self._barrier.pending:
+            return self._task(self._more, 0)
         number = self._barrier.wants
         source = self.inputs[number]
         if not source.ready:
@@ -466,6 +470,9 @@ class BarrierRun(RunningStage):
 
         return run
 
+    def _more(self, scope: Scope) -> tuple[list[Block], bool]:
+        return self._measured(lambda: self._barrier.more(scope), scope), self._barrier.wants is None
+
     def _finish(self, number: int) -> Callable[[Scope], tuple[list[Block], bool]]:
         def run(scope: Scope) -> tuple[list[Block], bool]:
             return self._measured(lambda: self._barrier.finish(number, scope), scope), self._barrier.wants is None
@@ -480,6 +487,13 @@ class BarrierRun(RunningStage):
         super().commit(task, outcome, check)
         if self._exhausted:
             self.close_inputs()
+        if self.closed or self._exhausted:
+            self._barrier.close()
+
+    def close(self) -> None:
+        super().close()
+        if not self.running:
+            self._barrier.close()
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.block.block import Block
 from penstock.engine.build import build
 from penstock.engine.kept import Kept
+from penstock.engine.nested.inside import is_in_task
 from penstock.engine.run import Run, RunLimits
 from penstock.engine.scope import Scope, Skipped
 from penstock.errors import (
@@ -18,6 +19,7 @@ from penstock.errors import (
 )
 from penstock.graph.fingerprint import order_description, order_fingerprint
 from penstock.graph.node import Node
+from penstock.graph.nodes import Slices
 from penstock.graph.walk import nodes_of
 from penstock.options import Options
 from penstock.plan.place import process_workers
@@ -99,7 +101,7 @@ class PipelineIterator(Iterator[Any]):
         if self._run is None:
             prepared = self._prepared
             executor = prepared.options.executor
-            inline = executor == "inline"
+            inline = executor == "inline" or is_in_task() or _is_over_window(prepared.user_graph)
             workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
             scope = Scope(services_of(prepared, self._seed, self._kept, processes), self._epoch)
@@ -201,6 +203,11 @@ class PipelineIterator(Iterator[Any]):
             self._done = False
             self._seed, self._epoch = int(state["seed"]), int(state["epoch"])
             self._start = self._delivered = position
+
+
+def _is_over_window(graph: Node) -> bool:
+    """Whether it draws from rows that a window keeps: of these there are many, and each is small."""
+    return any(isinstance(node, Slices) and node.is_window for node in nodes_of(graph))
 
 
 def deliver(block: Block) -> Iterator[Any]:

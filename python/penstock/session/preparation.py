@@ -14,7 +14,8 @@ from penstock.errors import (
     PenstockWarning,
 )
 from penstock.graph.node import Node
-from penstock.graph.walk import collected_options, numbered
+from penstock.graph.nodes import Shard, Shuffle, Skip, Stride, Take
+from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
 from penstock.optimize.driver import optimize
 from penstock.optimize.rule import Step
@@ -23,6 +24,8 @@ from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
 from penstock.telemetry.clock import Clock
 from penstock.units import parse_bytes
+
+_SMALL_CHILD = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,26 @@ def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int 
     executor = prepared.options.executor
     return Services(
         seed, kept.pool, Clock(), cache, _warn_once(),
-        process_workers=process_workers, executor=executor, sizes=kept.sizes,
+        process_workers=process_workers, executor=executor, sizes=kept.sizes, block_size=prepared.options.block_size,
+        optimized=_optimizer(prepared.options.skip_rules or frozenset()),
     )  # fmt: skip
+
+
+def _optimizer(skip: frozenset[str]) -> Callable[[Node], Node]:
+    """The rules on the graph of a nested dataset, where they may have something to say that is worth their time.
+
+    They put things together, and address by number what would be passed over; in a few elements nothing is gained.
+    """
+    clock = Clock()
+
+    def optimized(graph: Node) -> Node:
+        nodes = list(nodes_of(graph))
+        small = all(node.inputs or 0 <= node.cardinality() <= _SMALL_CHILD for node in nodes)
+        if small or not any(isinstance(node, Shuffle | Take | Skip | Shard | Stride) for node in nodes):
+            return graph
+        return optimize(graph, skip, clock.now)[0]
+
+    return optimized
 
 
 def _warn_once() -> Callable[[str], None]:

@@ -21,12 +21,15 @@ def collect(dataset: Dataset, epoch: int = 0, limit: int | None = None) -> list[
 def freeze(element: Any) -> Hashable:
     """An element as one hashable value: equal when structure, types, dtypes, shapes and bytes are equal.
 
-    NaNs of the same bits are equal, 0.0 and -0.0 are not, and neither are `1` of int32 and `1` of int64.
+    NaNs of the same bits are equal, 0.0 and -0.0 are not, and neither are `1` of int32 and `1` of int64. A dataset (a
+    window) is the elements of its epoch 0.
     """
     if isinstance(element, dict):
         return "dict", tuple((key, freeze(value)) for key, value in element.items())
     if isinstance(element, tuple):
         return type(element).__qualname__, tuple(freeze(value) for value in element)
+    if isinstance(element, Dataset):
+        return "Dataset", tuple(freeze(value) for value in collect(element))
     if isinstance(element, np.ndarray) and element.dtype.kind == "O":
         return "object array", element.shape, tuple((type(item).__name__, item) for item in element.ravel().tolist())
     if isinstance(element, np.ndarray | np.generic):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from penstock.block.columns import Nested
 from penstock.block.spec import as_spec
 from penstock.block.tree import Structure, structure_of
-from penstock.errors import Location, PenstockError
+from penstock.errors import InvalidArgumentError, Location, PenstockError
 from penstock.graph.node import Node, Signature
 from penstock.options import AUTOTUNE, require_integer
 
 
-class Verbs:
+class Verbs(Nested):
     """Base of the verb classes; `Dataset` joins them."""
 
     _node: Node
@@ -19,6 +20,12 @@ class Verbs:
     @classmethod
     def _of(cls, node: Node) -> Self:
         raise NotImplementedError
+
+
+def require_callable(verb: str, name: str, function: Any, where: Location) -> None:
+    """Raises: InvalidArgumentError: `function` cannot be called."""
+    if not callable(function):
+        raise InvalidArgumentError(f"{verb}: {name}", got=repr(function), expected="a function", where=where)
 
 
 def require_parallelism(verb: str, value: Any, where: Location) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from penstock.errors import InvalidArgumentError, Location, user_location
 from penstock.graph.nodes import Enumerate, Filter, Map
 from penstock.options import AUTOTUNE, require_integer
-from penstock.verbs.base import Verbs, require_parallelism, require_signature
+from penstock.verbs.base import Verbs, require_callable, require_parallelism, require_signature
 
 
 class ElementVerbs(Verbs):
@@ -82,7 +82,7 @@ class ElementVerbs(Verbs):
         seed: int | None = None,
     ) -> Self:
         where = user_location()
-        _require_callable(verb, "map_func", function, where)
+        require_callable(verb, "map_func", function, where)
         _require_choice(verb, "executor", executor, ("auto", "threads", "processes"), where)
         _require_choice(verb, "on_error", on_error, ("raise", "skip"), where)
         declared = None if output_signature is None else require_signature(verb, output_signature, where)
@@ -104,7 +104,7 @@ class ElementVerbs(Verbs):
     def filter(self, predicate: Callable[..., Any], *, on_error: Literal["raise", "skip"] = "raise") -> Self:
         """The elements for which `predicate` returns True (one bool). Cardinality is unknown from here on."""
         where = user_location()
-        _require_callable("filter", "predicate", predicate, where)
+        require_callable("filter", "predicate", predicate, where)
         _require_choice("filter", "on_error", on_error, ("raise", "skip"), where)
         return self._of(Filter(inputs=(self._node,), location=where, predicate=predicate, on_error=on_error))
 
@@ -113,11 +113,6 @@ class ElementVerbs(Verbs):
         where = user_location()
         first = require_integer("enumerate", "start", start, where=where)
         return self._of(Enumerate(inputs=(self._node,), location=where, start=first or 0))
-
-
-def _require_callable(verb: str, name: str, function: Any, where: Location) -> None:
-    if not callable(function):
-        raise InvalidArgumentError(f"{verb}: {name}", got=repr(function), expected="a function", where=where)
 
 
 def _require_choice(verb: str, name: str, value: Any, choices: tuple[str, ...], where: Location) -> None:

@@ -46,13 +46,20 @@ def _feed(barrier: Barrier, blocks: list[Block]) -> list[Any]:
         if barrier.wants is None:
             break
         out += barrier.push(0, block, scope)
+        while barrier.pending:
+            out += barrier.more(scope)
     if barrier.wants is not None:
         out += barrier.finish(0, scope)
+    while barrier.pending:
+        out += barrier.more(scope)
     assert barrier.wants is None
     return _elements(out)
 
 
 MAKES: dict[str, Callable[[ps.Dataset], ps.Dataset]] = {
+    "flat_map": lambda d: d.flat_map(lambda x: ps.Dataset.range(x, x + x % 4)),
+    "interleave(3)": lambda d: d.interleave(lambda x: ps.Dataset.range(x, x + x % 4), 3),
+    "interleave(7, 2)": lambda d: d.interleave(lambda x: ps.Dataset.range(x, x + x % 9), 7, 2),
     "shuffle(1)": lambda d: d.shuffle(1, seed=3),
     "shuffle(7)": lambda d: d.shuffle(7, seed=3),
     "shuffle(40)": lambda d: d.shuffle(40, seed=3),

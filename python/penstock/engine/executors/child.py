@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.block import Block, Failure
+from penstock.block.block import Block, Failure, holds_datasets
 from penstock.block.columns import Array
 from penstock.engine.buffers import BufferPool
 from penstock.engine.executors.link import Link, Stack
@@ -35,6 +35,7 @@ from penstock.engine.executors.wire import (
 )
 from penstock.engine.operators.functions import BlockFunction, block_function
 from penstock.engine.scope import Scope, Services
+from penstock.errors import UnsupportedValueError
 from penstock.telemetry.clock import Clock
 
 READY = "ready"
@@ -136,6 +137,11 @@ class Worker:
         cpu = services.clock.cpu()
         block: Block = function(given, scope)
         cpu_s = services.clock.cpu() - cpu
+        if holds_datasets(block):
+            raise UnsupportedValueError(
+                "the function returned a dataset, which cannot leave its process",
+                remedy='map(..., executor="threads") runs the function in the trainer\'s',
+            )
         packed, columns = pack_block(block, stacked=True, known=given.origins)
         keeps = block.failure is _LATER
         failure = None if keeps or block.failure is None else pack_error(block.failure.error)

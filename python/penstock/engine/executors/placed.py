@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Literal
 
-from penstock.block.block import Block
+from penstock.block.block import Block, holds_datasets
 from penstock.engine.operators.functions import block_function
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
@@ -42,7 +42,7 @@ class PlacedFunction:
 
     def __call__(self, block: Block, scope: Scope) -> Block:
         services = scope.services
-        if not services.process_workers or not len(block):
+        if not services.process_workers or not len(block) or holds_datasets(block):
             return self._here(block, scope)
         if self._executor is None:
             self._executor = executor_of(self._node, services.executor)

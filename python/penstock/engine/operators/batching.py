@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.block import Block, Failure
+from penstock.block.block import Block, Failure, holds_datasets
 from penstock.block.collate import fill, stack_error
 from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, FreshColumn, Indices, RowsColumn
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, concat_origins
@@ -49,6 +49,8 @@ def join_batches(block: Block, counts: Indices, label: str, join: Join) -> Block
     failure = block.failure
     if not len(block):  # it has no columns either
         return empty_block(block.origins, failure)
+    if holds_datasets(block):
+        return empty_block(NOWHERE, Failure(_of_datasets(block).at(label)))
     whole = int(np.searchsorted(np.cumsum(counts), len(block), side="right"))
     if whole < len(counts):
         counts = counts[:whole]
@@ -70,6 +72,14 @@ def join_batches(block: Block, counts: Indices, label: str, join: Join) -> Block
         for batches, column in zip(leaves, block.columns, strict=True)
     )
     return Block(block.structure, columns, origins, failure)
+
+
+def _of_datasets(block: Block) -> StackError:
+    return StackError(
+        "a dataset cannot be stacked",
+        got=block.describe(0),
+        remedy="make arrays of it first, as in flat_map(lambda window: window.batch(size))",
+    )
 
 
 def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | None:
@@ -148,6 +158,8 @@ class Assembly:
         """
         if not len(block):
             return block.failure
+        if holds_datasets(block):
+            return Failure(_of_datasets(block).at(self._label))
         with self._lock:
             if not self._outs:
                 self._allocate(block)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from penstock.block.block import Block
+from penstock.block.block import Block, holds_datasets
 from penstock.block.columns import ArrayColumn, Column
 from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
@@ -50,12 +50,14 @@ class Compiled:
 
     def has_program(self, block: Block) -> bool:
         """Whether elements like those of `block` have a program; after `find` or `run` of such a block."""
-        return isinstance(self._found.get(_kind(block)), Program)
+        return not holds_datasets(block) and isinstance(self._found.get(_kind(block)), Program)
 
     def find(
         self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
     ) -> Program | Untraced:
         """The program for elements like those of `block`, or why there is none."""
+        if holds_datasets(block):
+            return Untraced("is given datasets")
         kind = _kind(block)
         found = self._found.get(kind)
         if found is None:

@@ -400,6 +400,21 @@ class RepeatOperator(IndexedOperator):
         return interleave_blocks(parts, positions)
 
 
+def alike(node: Node) -> Callable[[Block], Block]:
+    """Lets blocks through while their elements are of one structure, dtype and rank."""
+    first: list[Seen] = []
+
+    def through(block: Block) -> Block:
+        if not len(block):
+            return block
+        seen = Seen.of(node, block)
+        first.append(seen)
+        del first[1:]
+        return block if agree(first[0], seen) else empty_block(NOWHERE, Failure(disagreement(first[0], seen)))
+
+    return through
+
+
 def pass_origins(origins: Origins, node_number: int, number: int) -> Origins:
     """The origins with their pass; the first pass is as no repeat at all."""
     return origins if number == 0 else PassOrigins(origins, node_number, number)

@@ -10,6 +10,7 @@ from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
+from penstock.graph.nodes.nested import FlatMap, Interleave, Nesting, Window
 from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
 
@@ -22,9 +23,12 @@ __all__ = [
     "Enumerate",
     "Executor",
     "Filter",
+    "FlatMap",
     "Generator",
     "Indexed",
+    "Interleave",
     "Map",
+    "Nesting",
     "OnError",
     "PaddedBatch",
     "Permute",
@@ -39,6 +43,7 @@ __all__ = [
     "Stride",
     "Take",
     "Unbatch",
+    "Window",
     "WithOptions",
     "Zip",
     "graft",

@@ -29,6 +29,11 @@ class Slices(Node):
     def label(self) -> str:
         return f"{self.name} at {self.location}"
 
+    @property
+    def is_window(self) -> bool:
+        """Whether its rows are those that a window keeps, rather than the user's arrays."""
+        return self.name == "window"
+
     def cardinality(self) -> int:
         return len(self.columns[0])
 

@@ -9,6 +9,7 @@ from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
 from penstock.engine.operators.barriers.grouping import BatchBarrier
 from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
+from penstock.engine.operators.barriers.nested import NestedBarrier
 from penstock.engine.operators.barriers.order import (
     EnumerateBarrier,
     ShardBarrier,
@@ -17,9 +18,35 @@ from penstock.engine.operators.barriers.order import (
     TakeBarrier,
 )
 from penstock.engine.operators.barriers.shuffle import shuffle_barrier
+from penstock.engine.operators.barriers.windows import WindowBarrier
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
-from penstock.graph.nodes import Batch, Cache, Enumerate, PaddedBatch, Shard, Shuffle, Skip, Stride, Take, Zip
+from penstock.graph.nodes import (
+    Batch,
+    Cache,
+    Enumerate,
+    FlatMap,
+    Interleave,
+    Nesting,
+    PaddedBatch,
+    Shard,
+    Shuffle,
+    Skip,
+    Stride,
+    Take,
+    Window,
+    Zip,
+)
+
+
+def barrier_of(node: Node, scope: Scope) -> Barrier:
+    """The barrier that `node` becomes."""
+    return BARRIERS[type(node)](node, scope)
+
+
+def _nested(node: Nesting, scope: Scope) -> Barrier:
+    return NestedBarrier(node, scope, barrier_of)
+
 
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
@@ -32,4 +59,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Enumerate: EnumerateBarrier,
     Zip: ZipBarrier,
     Cache: StreamCacheBarrier,
+    FlatMap: _nested,
+    Interleave: _nested,
+    Window: WindowBarrier,
 }

@@ -2,7 +2,9 @@
 
 A barrier is fed by the scheduler, one block at a time: `push` takes a block of one input, `finish` says that input has
 ended; both give the blocks that follow from it. `wants` names the input it needs next, None when it will take no more.
-What a barrier gives depends on the elements that came in, never on how they were cut into blocks.
+What a barrier gives depends on the elements that came in, never on how they were cut into blocks. One that may give
+without end what follows from little (a nested dataset) gives a part of it, and says by `pending` that `more` has the
+rest.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ class Barrier:
         self.node = node
         self.scope = scope
         self.wants: int | None = 0
+        self.pending = False
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         return [block]
@@ -30,3 +33,10 @@ class Barrier:
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
         return []
+
+    def more(self, scope: Scope) -> list[Block]:
+        """What follows next from what was pushed; asked for while `pending`, before anything else is pushed."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what it holds open. Called once, when no task of it runs."""

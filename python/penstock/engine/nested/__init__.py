@@ -1,0 +1,1 @@
+"""Nested datasets: opened for an element of a parent, run inline, put in order."""

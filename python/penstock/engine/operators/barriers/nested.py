@@ -1,0 +1,54 @@
+"""Barriers whose elements are, or come from, nested datasets."""
+
+from __future__ import annotations
+
+from penstock.block.block import Block, Failure
+from penstock.block.origin import NOWHERE
+from penstock.engine.nested.child import Opener
+from penstock.engine.nested.cycle import Cycle, Need
+from penstock.engine.nested.inline import BarrierOf
+from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.functions import empty_block
+from penstock.engine.scope import Scope
+from penstock.graph.nodes import Interleave, Nesting
+
+
+class NestedBarrier(Barrier):
+    """The elements of the datasets that a function returns, one dataset after another or in turns."""
+
+    node: Nesting
+
+    def __init__(self, node: Nesting, scope: Scope, barrier_of: BarrierOf) -> None:
+        super().__init__(node, scope)
+        cycle_length = node.cycle_length if isinstance(node, Interleave) else 1
+        block_length = node.block_length if isinstance(node, Interleave) else 1
+        self._cycle = Cycle(Opener(node, scope, barrier_of), cycle_length, block_length)
+        self._failure: Failure | None = None  # of the input, after all its elements
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        self._cycle.push(block)
+        return self.more(scope)
+
+    def fail(self, source: int, failure: Failure) -> Failure | None:
+        if not self.pending:
+            return failure
+        self._failure = failure
+        return None
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self._cycle.input_ended = True
+        return self.more(scope)
+
+    def more(self, scope: Scope) -> list[Block]:
+        block, need = self._cycle.next_block(scope)
+        self.pending = need is Need.NOTHING
+        blocks = [] if block is None else [block]
+        if need is Need.END:
+            self.wants = None
+        elif need is Need.ELEMENT and self._failure is not None:
+            self.wants = None
+            blocks.append(empty_block(NOWHERE, self._failure))
+        return blocks
+
+    def close(self) -> None:
+        self._cycle.close()

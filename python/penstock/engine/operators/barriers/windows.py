@@ -1,0 +1,110 @@
+"""Windows: datasets over slices of the rows that passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.block.block import Block, Failure, concat_blocks
+from penstock.block.columns import Column, DatasetsColumn, Indices
+from penstock.block.origin import NOWHERE, WindowOrigins
+from penstock.block.spec import DatasetSpec
+from penstock.block.tree import LEAF, Structure
+from penstock.engine.cache import read_only
+from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.functions import empty_block
+from penstock.engine.scope import Scope
+from penstock.graph.nodes import Slices, Window
+
+_BLOCK_WINDOWS = 1024
+
+
+class WindowBarrier(Barrier):
+    """Keeps the rows that windows to come have need of, no more; windows share the rows of the block they came in."""
+
+    node: Window
+
+    def __init__(self, node: Window, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._kept: list[Block] = []
+        self._first = 0  # the number of the first row kept
+        self._seen = 0  # rows that came
+        self._next = 0  # the number of the next window's first row
+        self._input_ended = False
+        self._failure: Failure | None = None  # of the input, after all its windows
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        if len(block):
+            self._kept.append(block)
+            self._seen += len(block)
+        return self.more(scope)
+
+    def fail(self, source: int, failure: Failure) -> Failure | None:
+        if not self.pending:
+            return failure
+        self._failure = failure
+        return None
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self._input_ended = True
+        return self.more(scope)
+
+    def more(self, scope: Scope) -> list[Block]:
+        due = self._due()
+        self.pending = due > _BLOCK_WINDOWS
+        blocks = [self._emit(min(due, _BLOCK_WINDOWS))] if due else []
+        if not self.pending and (self._input_ended or self._failure is not None):
+            self.wants = None
+            if self._failure is not None:
+                blocks.append(empty_block(NOWHERE, self._failure))
+        return blocks
+
+    def _due(self) -> int:
+        """How many windows are complete by now."""
+        if self._input_ended and not self.node.drop_remainder:
+            return -(-max(0, self._seen - self._next) // self.node.shift)
+        return max(0, (self._seen - self._next - self.node.span) // self.node.shift + 1)
+
+    def _emit(self, count: int) -> Block:
+        """The next `count` windows, the last of which may be short."""
+        node = self.node
+        if len(self._kept) > 1:
+            self._kept = [concat_blocks(self._kept)]
+        rows = read_only(self._kept[0])
+        starts = self._next + np.arange(count, dtype=np.int64) * node.shift
+        counts: Indices = np.minimum(node.size, -(-(self._seen - starts) // node.stride))
+        windows = self._windows(rows, starts - self._first, counts)
+        self._next += count * node.shift
+        gone = min(self._next, self._seen) - self._first
+        rest = rows.slice(gone, len(rows))
+        if not self.pending:
+            # Copied: a slice would keep alive what it is cut from, and that what came before it.
+            rest = rest.take(np.arange(len(rest), dtype=np.int64))
+        self._kept = [rest] if len(rest) else []
+        self._first += gone
+        return windows
+
+    def _windows(self, rows: Block, starts: Indices, counts: Indices) -> Block:
+        stride = self.node.stride
+        places = list(zip(starts.tolist(), counts.tolist(), strict=True))
+        columns: list[Column] = []
+        for column in rows.columns:
+            spec = DatasetSpec(column.spec)
+            cut = [_cut(column, start, count, stride) for start, count in places]
+            datasets = [self._dataset(LEAF, (part,)) for part in cut]
+            columns.append(DatasetsColumn(datasets, spec, column.nbytes))
+        return Block(rows.structure, tuple(columns), WindowOrigins(rows.origins, starts, counts))
+
+    def _dataset(self, structure: Structure, columns: Sequence[Column]) -> Any:
+        node = self.node
+        return node.make_dataset(
+            Slices(location=node.location, structure=structure, columns=tuple(columns), name="window")
+        )
+
+
+def _cut(column: Column, start: int, count: int, stride: int) -> Column:
+    if stride == 1:
+        return column.slice(start, start + count)
+    return column.take(start + stride * np.arange(count, dtype=np.int64))

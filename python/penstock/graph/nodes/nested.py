@@ -1,0 +1,97 @@
+"""Datasets of datasets: nodes whose function gives a dataset for each element, or whose elements are datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from penstock.block.spec import DatasetSpec
+from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nesting(Node):
+    """`function` gives a dataset for each element; its elements are theirs.
+
+    `node_of(result, where)` is the node of what the function returned, or raises at `where`.
+    """
+
+    function: Callable[..., Any]
+    node_of: Callable[[Any, str], Node]
+    memo: SignatureMemo = field(default_factory=SignatureMemo)
+
+    def cardinality(self) -> int:
+        return 0 if self.input.cardinality() == 0 else UNKNOWN
+
+    def signature(self) -> Signature | None:
+        return self.memo.signature
+
+    def index_obstacle(self) -> str | None:
+        return "opens datasets whose lengths are not known"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FlatMap(Nesting):
+    """One dataset after another."""
+
+    verb: ClassVar[str] = "flat_map"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Interleave(Nesting):
+    """`cycle_length` datasets in turns, `block_length` elements of each."""
+
+    cycle_length: int
+    block_length: int
+    num_parallel_calls: int | None = None
+    deterministic: bool | None = None
+    verb: ClassVar[str] = "interleave"
+
+    def parameters(self) -> dict[str, Any]:
+        return {"cycle_length": self.cycle_length, "block_length": self.block_length}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Window(Node):
+    """Datasets of `size` elements, one starting every `shift`, each `stride` after the one before.
+
+    A nest of leaves becomes a nest of datasets. `make_dataset(node)` is the dataset that the user sees.
+    """
+
+    size: int
+    shift: int
+    stride: int
+    drop_remainder: bool
+    make_dataset: Callable[[Node], Any]
+    verb: ClassVar[str] = "window"
+
+    @property
+    def span(self) -> int:
+        """Elements from the first to the last of a whole window, both counted."""
+        return (self.size - 1) * self.stride + 1
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        if count < 0:
+            return count
+        if self.drop_remainder:
+            return max(0, (count - self.span) // self.shift + 1)
+        return -(-count // self.shift)
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        return Signature(inner.structure, tuple(DatasetSpec(spec) for spec in inner.specs))
+
+    def index_obstacle(self) -> str | None:
+        return "keeps the elements of its windows as they pass"
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "size": self.size,
+            "shift": self.shift,
+            "stride": self.stride,
+            "drop_remainder": self.drop_remainder,
+        }
