@@ -11,6 +11,8 @@ NAMES = (
     "micro.fused_image",
     "compare.in_memory",
     "compare.in_memory_rss",
+    "compare.indexed_shuffle",
+    "compare.tokens",
     "compare.processes",
     "compare.images",
     "compare.images_validation",

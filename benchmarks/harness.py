@@ -49,7 +49,7 @@ class _Process:
     """A contender's process: answers each line on its standard input with one line of JSON."""
 
     def __init__(self, contender: Contender) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'python'}{os.pathsep}{ROOT}", "TF_CPP_MIN_LOG_LEVEL": "3"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.worker", contender.target, *contender.arguments],
             stdin=subprocess.PIPE,

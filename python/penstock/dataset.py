@@ -23,6 +23,7 @@ from penstock.session import (
     resolve_signature,
 )
 from penstock.verbs.element import ElementVerbs
+from penstock.verbs.files import FileVerbs
 from penstock.verbs.grouping import GroupingVerbs
 from penstock.verbs.keeping import KeepingVerbs
 from penstock.verbs.nested import NestedVerbs
@@ -53,7 +54,7 @@ class _Epochs:
         return epoch
 
 
-class Dataset(SourceVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, OrderVerbs, KeepingVerbs):
+class Dataset(SourceVerbs, FileVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, OrderVerbs, KeepingVerbs):
     """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
 
     Verbs return new datasets and run nothing. `for element in dataset` runs one epoch; each `iter()` is the next epoch,

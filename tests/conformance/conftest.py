@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.conformance.registry import CASES, Case
@@ -13,7 +14,7 @@ from tests.conformance.registry import CASES, Case
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """classes/{cat,dog,empty}: some texts, one other file, one hidden."""
+    """classes/{cat,dog,empty}: some texts, one other file, one hidden; arrays, raw and .npy."""
     root = tmp_path_factory.mktemp("conformance")
     for name, count in (("cat", 3), ("dog", 4), ("empty", 0)):
         folder = root / "classes" / name / "inner"
@@ -23,6 +24,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "classes" / "dog" / "inner" / "deep.txt").write_text("deep")
     (root / "classes" / "dog" / "note.md").write_text("note")
     (root / "classes" / "dog" / ".hidden").write_text("hidden")
+    np.arange(1009, dtype=np.uint16).tofile(root / "tokens.bin")
+    np.save(root / "rows.npy", np.arange(23 * 6, dtype=np.float32).reshape(23, 2, 3))
+    np.save(root / "swapped.npy", np.arange(29, dtype=">i4"))
     return root
 
 

@@ -296,6 +296,15 @@ case("folder_extensions", lambda files: Dataset.from_folder(files / "classes", e
 case("folder_read", lambda files: Dataset.from_folder(files / "classes").map(lambda p, n: (ps.io.read_file(p), n)))
 case("files", lambda files: Dataset.list_files(str(files / "classes" / "**" / "*.txt")), varies=True)
 case("files_sorted", lambda files: Dataset.list_files(str(files / "classes" / "*" / "*"), shuffle=False))
+case("array_file", lambda files: Dataset.from_array_file(files / "rows.npy"))
+case("array_file_raw", lambda files: Dataset.from_array_file(files / "tokens.bin", np.uint16).skip(990))
+case("array_file_shaped", lambda files: Dataset.from_array_file(files / "tokens.bin", "u1", (-1, 2)).take(21).batch(4))
+case("array_file_swapped", lambda files: Dataset.from_array_file(files / "swapped.npy").shuffle().batch(4), varies=True)
+case("tokens", lambda files: Dataset.tokens(files / "tokens.bin", "uint16", 50).batch(4))
+case(
+    "tokens_shuffled", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 65, 32).shuffle().batch(4), varies=True
+)
+case("tokens_mapped", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 80).map(lambda t: (t[:-1], t[1:])))
 case("zip", lambda _: Dataset.zip(numbers(), Dataset.range(100, 110)))
 case("zip_nested", lambda _: Dataset.zip({"a": numbers(), "b": (image_only(), numbers(19).map(double))}))
 case("zip_self", lambda _: numbers().shuffle().apply(lambda ds: Dataset.zip(ds, ds)), varies=True)

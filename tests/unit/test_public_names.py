@@ -15,8 +15,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock": (
         ps,
         (
-            "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY Dataset Options Rng Spec TensorSpec cast errors "
-            "function image io"
+            "AUTOTUNE cast Dataset errors function image INFINITE_CARDINALITY io Options Rng Spec TensorSpec "
+            "UNKNOWN_CARDINALITY"
         ),
     ),
     "penstock.image": (
@@ -42,10 +42,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
     "Dataset": (
         ps.Dataset,
         (
-            "apply as_numpy_iterator batch cache cardinality class_names concatenate counter element_spec "
-            "enumerate explain filter flat_map from_folder from_generator from_source from_tensor_slices "
+            "apply as_numpy_iterator batch cache cardinality class_names concatenate counter element_spec enumerate "
+            "explain filter flat_map from_array_file from_folder from_generator from_source from_tensor_slices "
             "from_tensors interleave iterator list_files map padded_batch peek prefetch random random_map range "
-            "repeat shard shuffle skip take to_keras unbatch window with_options zip"
+            "repeat shard shuffle skip take to_keras tokens unbatch window with_options zip"
         ),
     ),
     "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),

@@ -44,7 +44,7 @@ pub unsafe fn copy_rows(src: *const u8, indices: &[i64], row_bytes: usize, dst: 
             8 => copy_fixed::<8>(src, indices, dst),
             12 => copy_fixed::<12>(src, indices, dst),
             16 => copy_fixed::<16>(src, indices, dst),
-            _ => copy_any(src, indices, row_bytes, dst),
+            _ => copy_windows(src, indices, row_bytes, row_bytes, dst),
         }
     }
 }
@@ -59,20 +59,35 @@ unsafe fn copy_fixed<const BYTES: usize>(src: *const u8, indices: &[i64], dst: *
     }
 }
 
-unsafe fn copy_any(src: *const u8, indices: &[i64], row_bytes: usize, dst: *mut u8) {
-    let ahead = (AHEAD_BYTES / row_bytes).clamp(1, 16);
-    let lines_bytes = row_bytes.min(AHEAD_BYTES / 2);
+/// Check that `count` windows of `width` bytes, each `stride` after the one before, lie in `bytes` bytes.
+pub fn windows_fit(count: usize, stride: usize, width: usize, bytes: usize) -> bool {
+    count == 0
+        || (count - 1).checked_mul(stride).and_then(|last| last.checked_add(width)).is_some_and(|end| end <= bytes)
+}
+
+/// Copy windows of `width` bytes, window i at `i * stride` of `src`, to `dst`, in the order of `indices`. They may
+/// overlap one another.
+///
+/// # Safety
+/// Every index was checked (`check`) against a count of windows that `src` holds (`windows_fit`); `dst` is writable for
+/// `indices.len() * width` bytes; the two do not overlap. Neither needs to be aligned.
+pub unsafe fn copy_windows(src: *const u8, indices: &[i64], stride: usize, width: usize, dst: *mut u8) {
+    if width == 0 {
+        return;
+    }
+    let ahead = (AHEAD_BYTES / width).clamp(1, 16);
+    let lines_bytes = width.min(AHEAD_BYTES / 2);
     for (slot, &index) in indices.iter().enumerate() {
-        // SAFETY: every address lies in a row that exists by the promise of `copy_rows`.
+        // SAFETY: every address lies in a window that exists by the caller's promise.
         unsafe {
             if let Some(&next) = indices.get(slot + ahead) {
-                let row = src.add(next as usize * row_bytes);
+                let window = src.add(next as usize * stride);
                 for offset in (0..lines_bytes).step_by(LINE_BYTES) {
-                    prefetch(row.add(offset));
+                    prefetch(window.add(offset));
                 }
             }
-            let row = src.add(index as usize * row_bytes);
-            std::ptr::copy_nonoverlapping(row, dst.add(slot * row_bytes), row_bytes);
+            let window = src.add(index as usize * stride);
+            std::ptr::copy_nonoverlapping(window, dst.add(slot * width), width);
         }
     }
 }
@@ -107,6 +122,30 @@ mod tests {
                 indices.iter().flat_map(|&i| &src[i as usize * row_bytes..][..row_bytes]).copied().collect();
             assert_eq!(dst, expected, "row_bytes={row_bytes}");
         }
+    }
+
+    #[test]
+    fn windows_may_overlap() {
+        let src: Vec<u8> = (0..=250).collect();
+        for (stride, width) in [(1, 7), (5, 5), (9, 4), (3, 100), (7, 0)] {
+            let count = (src.len() - width) / stride + 1;
+            assert!(windows_fit(count, stride, width, src.len()));
+            let indices: Vec<i64> = (0..50).map(|i| i * 11 % count as i64).collect();
+            let mut dst = vec![0; indices.len() * width];
+            // SAFETY: the indices are below `count`, whose windows fit; dst has room for each.
+            unsafe { copy_windows(src.as_ptr(), &indices, stride, width, dst.as_mut_ptr()) };
+            let expected: Vec<u8> =
+                indices.iter().flat_map(|&i| &src[i as usize * stride..][..width]).copied().collect();
+            assert_eq!(dst, expected, "stride={stride} width={width}");
+        }
+    }
+
+    #[test]
+    fn windows_beyond_the_end_do_not_fit() {
+        assert!(windows_fit(3, 4, 5, 13));
+        assert!(!windows_fit(3, 4, 5, 12));
+        assert!(windows_fit(0, 4, 5, 0));
+        assert!(!windows_fit(usize::MAX, 4, 5, 100));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod image;
 pub mod jpeg;
 pub mod permute;
 pub mod philox;
+pub mod pieces;
 pub mod png;
 pub mod resize;
 mod simd;

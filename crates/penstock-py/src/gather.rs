@@ -2,7 +2,7 @@
 
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, flags::NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use penstock_kernels::gather::{check, copy_rows};
+use penstock_kernels::gather::{check, copy_rows, copy_windows, windows_fit, RowOutOfRange};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -123,7 +123,61 @@ pub fn gather_rows<'py>(
         }
         Ok(())
     })
-    .map_err(|error: penstock_kernels::gather::RowOutOfRange| {
-        PyIndexError::new_err(format!("index {} (at {}) is outside [0, {})", error.index, error.at, error.rows))
+    .map_err(row_error)
+}
+
+/// Windows of one array: window i is `width` bytes from byte `i * stride` on, copied into rows of `outs`.
+#[pyfunction]
+pub fn gather_windows<'py>(
+    py: Python<'py>,
+    src: Bound<'py, PyUntypedArray>,
+    windows: (usize, usize, usize),
+    indices: PyReadonlyArray1<'py, i64>,
+    outs: Vec<Bound<'py, PyUntypedArray>>,
+) -> PyResult<()> {
+    let (count, stride, width) = windows;
+    let from = Memory::of(&src, "src")?;
+    if !windows_fit(count, stride, width, from.bytes) {
+        return Err(PyValueError::new_err(format!(
+            "{count} windows of {width} bytes, {stride} apart, do not lie in {} bytes",
+            from.bytes
+        )));
+    }
+    let mut targets = Vec::with_capacity(outs.len());
+    for (number, out) in outs.iter().enumerate() {
+        let memory = Memory::of(out, &format!("outs[{number}]"))?;
+        if !is_writable(out) || memory.overlaps(from) {
+            return Err(PyValueError::new_err(format!("outs[{number}] is read-only, or shares memory with src")));
+        }
+        if memory.rows.checked_mul(width) != Some(memory.bytes) {
+            return Err(PyValueError::new_err(format!(
+                "outs[{number}] has {} rows in {} bytes, expected {width} bytes a row",
+                memory.rows, memory.bytes
+            )));
+        }
+        targets.push(memory);
+    }
+    let indices = indices.as_array().to_vec();
+    let room = targets.iter().map(|target| target.rows).sum::<usize>();
+    if room != indices.len() {
+        return Err(PyValueError::new_err(format!("outs have {room} rows in all, expected {}", indices.len())));
+    }
+    py.detach(|| {
+        check(&indices, count)?;
+        let mut first = 0;
+        for target in targets {
+            let part = &indices[first..first + target.rows];
+            // SAFETY: every index is that of a window (`check`) which lies in src (`windows_fit`); the target is
+            // writable, has part.len() rows of `width` bytes and does not overlap src; both arrays are referenced until
+            // this call returns, and a referenced ndarray is not resized.
+            unsafe { copy_windows(from.start as *const u8, part, stride, width, target.start as *mut u8) };
+            first += target.rows;
+        }
+        Ok(())
     })
+    .map_err(row_error)
+}
+
+fn row_error(error: RowOutOfRange) -> PyErr {
+    PyIndexError::new_err(format!("index {} (at {}) is outside [0, {})", error.index, error.at, error.rows))
 }

@@ -3,6 +3,7 @@
 mod codec;
 mod fused;
 mod gather;
+mod pieces;
 mod pixels;
 mod random;
 
@@ -16,7 +17,9 @@ mod _native {
     #[pymodule_export]
     use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]
-    use crate::gather::gather_rows;
+    use crate::gather::{gather_rows, gather_windows};
+    #[pymodule_export]
+    use crate::pieces::FileReader;
     #[pymodule_export]
     use crate::pixels::{
         crop, flip_left_right, floats_to_bytes, map_bytes, resize_by, resize_nearest, scale_channels, standardize,

@@ -20,7 +20,8 @@ from penstock.engine.nested.inside import in_task
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.operators.indexed import BatchOperator, FunctionOperator, IndexedOperator
+from penstock.engine.operators.indexed import BatchOperator, FunctionOperator
+from penstock.engine.operators.positions import IndexedOperator
 from penstock.engine.operators.sources import GeneratorSource, ReplaySource
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part

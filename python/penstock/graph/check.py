@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.errors import GraphError
 from penstock.graph.node import Node, becomes_index_driven, is_index_driven
 from penstock.graph.nodes import (
+    ArrayFile,
     Chain,
     Concatenate,
     Counter,
@@ -21,7 +22,7 @@ from penstock.graph.nodes import (
 )
 from penstock.graph.walk import nodes_of
 
-_SOURCES = (Slices, Range, Counter, Random, Indexed, Generator)
+_SOURCES = (Slices, Range, Counter, Random, Indexed, ArrayFile, Generator)
 
 
 def check_graph(root: Node) -> None:

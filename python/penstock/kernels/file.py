@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from penstock import _native
 
+FileReader = _native.FileReader
+"""A regular file, open for as long as the object lives: pieces of it and the bounds of its lines, without the GIL.
+
+`read_pieces(starts, lengths, is_line)` gives bytes objects, of lines without their end; pieces that follow one another
+are read at once. `line_bounds()` says where each line begins and the last one ends, [lines + 1] uint64.
+Raises: OSError: missing, unreadable, not a regular file, or shorter than asked.
+"""
+
 
 def read_file(path: str, offset: int = 0, length: int | None = None) -> bytes:
     """`length` bytes from `offset`, or all that follow: exactly those, or an error.

@@ -21,3 +21,17 @@ def gather_rows(src: NDArray[Any], indices: NDArray[np.integer], outs: Sequence[
     Cost: one pass over the rows, as fast as `numpy.take` into one buffer; releases the GIL.
     """
     _native.gather_rows(src, np.ascontiguousarray(indices, dtype=np.int64), list(outs))
+
+
+def gather_windows(
+    src: NDArray[Any], windows: tuple[int, int, int], indices: NDArray[np.integer], outs: Sequence[NDArray[Any]]
+) -> None:
+    """Copy windows of the bytes of `src`, one to a row, into the arrays of `outs`, one after another.
+
+    `windows`: (count, stride, width): window i is `width` bytes from byte `i * stride` on; they may overlap.
+    Shapes: src any; indices [m] in [0, count); outs arrays [k_i, ...] of `width` bytes a row, sum of k_i equal to m.
+    Raises: IndexError: an index outside [0, count); ValueError: windows or arrays that do not fit. Nothing was copied.
+    Cost: one pass; releases the GIL. 1600 M uint16/s from a mapped file in cache, in windows of 1025, where reading by
+    `pread` gave 750 M (one core, measured once with a program of 30 lines).
+    """
+    _native.gather_windows(src, windows, np.ascontiguousarray(indices, dtype=np.int64), list(outs))

@@ -68,6 +68,18 @@ def _mix(value: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return (first ^ (first >> np.uint32(15))) * np.uint32(0x846CA68B)
 
 
+def gather_windows(
+    src: NDArray[np.uint8], windows: tuple[int, int, int], indices: NDArray[np.integer], outs: Sequence[NDArray[Any]]
+) -> None:
+    """Twin of `kernels.gather.gather_windows`, over bytes."""
+    _, stride, width = windows
+    rows = iter(indices.tolist())
+    for out in outs:
+        for place in range(len(out)):
+            start = next(rows) * stride
+            out[place] = src[start : start + width]
+
+
 def resize_bilinear(images: NDArray[Any], height: int, width: int, antialias: bool = False) -> NDArray[np.float32]:
     """Resize by a weight matrix for each axis, in float64."""
     down = _resize_weights(images.shape[-3], height, antialias)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from penstock.graph.node import Node, index_obstacle, is_index_driven
 from penstock.graph.nodes import (
+    ArrayFile,
     Batch,
     Cache,
     Chain,
@@ -173,6 +174,7 @@ LOWER: dict[type[Node], Lower] = {
     Counter: _indexed_source,
     Random: _indexed_source,
     Indexed: _indexed_source,
+    ArrayFile: _indexed_source,
     Generator: _generator,
     Map: _segment,
     Filter: _segment,

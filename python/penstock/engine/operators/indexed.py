@@ -1,33 +1,29 @@
-"""Index-driven operators: the elements at any positions, computed alone. Pure in them, so any worker may run any.
-
-`rows(positions)` gives one block, in the order of the positions; a block that ends early (failure) ends at the first
-position that failed. `batches(positions, counts)` is the short way for a source under a batch: rows go from the
-user's array straight into their slots of the batch buffers. It gives None where there is no short way; the long way
-(`rows`, then `stack_batches`) gives the same bytes.
-"""
+"""Index-driven operators over others, and the table of all. Pure in their positions, so any worker may run any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks
-from penstock.block.collate import detached
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.columns import ArrayColumn, Indices
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
 from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
-from penstock.engine.operators.functions import collate, empty_block
+from penstock.engine.operators.files import ArrayFileOperator
+from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.joining import is_plain, join_rows
+from penstock.engine.operators.positions import IndexedOperator, is_consecutive
+from penstock.engine.operators.rows import IndexedObjectOperator, RandomOperator, RangeOperator, SlicesOperator
 from penstock.engine.scope import Scope, Seen, agree, disagreement
-from penstock.errors import PenstockError, SourceError
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
+    ArrayFile,
     Batch,
     Cache,
     Chain,
@@ -48,172 +44,7 @@ from penstock.graph.nodes import (
     Zip,
     graft,
 )
-from penstock.kernels.gather import gather_rows
 from penstock.kernels.permute import permute
-from penstock.kernels.random import philox
-
-
-class IndexedOperator:
-    """Base: measured `rows` and `batches` around what a kind computes."""
-
-    def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
-        self.node = node
-        self.inputs = tuple(inputs)
-        self.length = node.cardinality()
-
-    def rows(self, positions: Indices, scope: Scope) -> Block:
-        """The elements at `positions` [n] int64, each in [0, length)."""
-        tally = scope.task_log.tally
-        return tally.measure(self.node.key, self.node.label, lambda: self._rows(positions, scope))
-
-    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
-        """The elements at `positions` as batches of `counts` rows, or None: no short way."""
-        return None
-
-    def is_handed_over(self) -> bool:
-        """Whether part of its work has gone to worker processes."""
-        return any(source.is_handed_over() for source in self.inputs)
-
-    def origins(self, positions: Indices, scope: Scope) -> Origins:
-        """The identities of the elements at `positions`, without computing them."""
-        return self.inputs[0].origins(positions, scope)
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        raise NotImplementedError
-
-
-class SourceOperator(IndexedOperator):
-    """A source: element i is row i."""
-
-    def origins(self, positions: Indices, scope: Scope) -> Origins:
-        return SourceOrigins(self.node.number, self.node.label, positions)
-
-
-def is_consecutive(positions: Indices) -> bool:
-    """Whether positions are p, p + 1, ...: then rows can be a view."""
-    n = len(positions)
-    return n > 0 and int(positions[-1]) - int(positions[0]) == n - 1 and bool((np.diff(positions) == 1).all())
-
-
-class SlicesOperator(SourceOperator):
-    """Rows of arrays in memory: views where positions are consecutive, gathered where not."""
-
-    node: Slices
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        if not len(positions):
-            return empty_block(self.origins(positions, scope))
-        if is_consecutive(positions):
-            first = int(positions[0])
-            columns = tuple(column.slice(first, first + len(positions)) for column in self.node.columns)
-        else:
-            columns = tuple(_gather(column, positions, scope) for column in self.node.columns)
-        return Block(self.node.structure, columns, self.origins(positions, scope))
-
-    def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
-        if any(isinstance(column, RowsColumn) for column in self.node.columns):
-            return None
-        tally = scope.task_log.tally
-        return tally.measure(self.node.key, self.node.label, lambda: self._batches(positions, counts, scope))
-
-    def _batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block:
-        sizes = counts.tolist()
-        starts = np.cumsum(counts) - counts
-        leaves: list[Column] = []
-        for column in self.node.columns:
-            if isinstance(column, BytesColumn):
-                chosen = column.values[positions]
-                batches = [chosen[s : s + n].copy() for s, n in zip(starts.tolist(), sizes, strict=True)]
-            else:
-                assert isinstance(column, ArrayColumn)
-                shape = column.values.shape[1:]
-                batches = scope.services.pool.arrays(tuple((n, *shape) for n in sizes), column.values.dtype)
-                if column.values.flags.c_contiguous:
-                    gather_rows(column.values, positions, batches)
-                else:
-                    for out, start in zip(batches, starts.tolist(), strict=True):
-                        np.take(column.values, positions[start : start + len(out)], axis=0, out=out, mode="clip")
-            leaves.append(RowsColumn(batches, column.spec.dtype))
-        return Block(self.node.structure, tuple(leaves), BatchOrigins(self.origins(positions, scope), starts, counts))
-
-
-def _gather(column: Column, positions: Indices, scope: Scope) -> Column:
-    if isinstance(column, ArrayColumn) and column.values.ndim > 1 and column.values.flags.c_contiguous:
-        out = scope.services.pool.array((len(positions), *column.values.shape[1:]), column.values.dtype)
-        gather_rows(column.values, positions, [out])
-        return ArrayColumn(out)
-    return column.take(positions)
-
-
-class RangeOperator(SourceOperator):
-    """start + step * position."""
-
-    node: Range | Counter
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        origins = self.origins(positions, scope)
-        if not len(positions):
-            return empty_block(origins)
-        values = (self.node.start + self.node.step * positions).astype(self.node.dtype)
-        return Block(LEAF, (ArrayColumn(values),), origins)
-
-
-class RandomOperator(SourceOperator):
-    """A word of Philox for each position."""
-
-    node: Random
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        origins = self.origins(positions, scope)
-        if not len(positions):
-            return empty_block(origins)
-        key = scope.key("random", self.node.number, self.node.seed, per_iteration=self.node.rerandomize)
-        words = philox(key, positions.astype(np.uint64), 0, 1)[:, 0]
-        return Block(LEAF, (ArrayColumn(words.astype(np.int64)),), origins)
-
-
-class IndexedObjectOperator(SourceOperator):
-    """Elements of a user's object, several at once where it offers `__getitems__`."""
-
-    node: Indexed
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        origins = self.origins(positions, scope)
-        results: list[Any] = []
-        failure: Failure | None = None
-        try:
-            for value in self._values(positions.tolist()):
-                results.append(detached(value))  # noqa: PERF401  # one by one, to keep what came before an error
-        except Exception as error:  # noqa: BLE001  # whatever the user's object raises is told with its place
-            failure = Failure(self._wrap(error, origins, len(results)))
-            origins = origins.take(np.arange(len(results), dtype=np.int64))
-        if not results:
-            return empty_block(origins, failure)
-        return collate(self.node, results, origins, failure, scope=scope, declared=None)
-
-    def _values(self, positions: list[int]) -> Iterator[Any]:
-        several = getattr(self.node.obj, "__getitems__", None)
-        if several is None:
-            for position in positions:
-                yield self.node.obj[position]
-            return
-        try:
-            values = several(positions)
-        except Exception:
-            if len(positions) == 1:
-                raise
-            for position in positions:  # one by one: those before the one that fails must come
-                yield from several([position])
-            return
-        if len(values) != len(positions):
-            raise ValueError(f"__getitems__ returned {len(values)} elements for {len(positions)} indices")
-        yield from values
-
-    def _wrap(self, error: Exception, origins: Origins, row: int) -> PenstockError:
-        name = type(self.node.obj).__qualname__
-        wrapped = SourceError(f"{name} raised {type(error).__name__}: {error}", where=origins.describe(row))
-        wrapped.__cause__ = error
-        return wrapped
 
 
 class ZipOperator(IndexedOperator):
@@ -550,6 +381,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Counter: RangeOperator,
     Random: RandomOperator,
     Indexed: IndexedObjectOperator,
+    ArrayFile: ArrayFileOperator,
     Zip: ZipOperator,
     Map: FunctionOperator,
     Chain: FunctionOperator,

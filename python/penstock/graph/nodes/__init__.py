@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
+from penstock.graph.nodes.files import ArrayFile
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.nested import FlatMap, Interleave, Nesting, Window
@@ -15,6 +16,7 @@ from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, St
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
 
 __all__ = [
+    "ArrayFile",
     "Batch",
     "Cache",
     "Chain",

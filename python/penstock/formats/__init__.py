@@ -1,0 +1,1 @@
+"""Formats of files: what lies where in them, and reading it. No engine here."""

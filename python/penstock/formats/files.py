@@ -1,0 +1,107 @@
+"""Local files as a dataset holds them: a path and a size, opened when first read, found changed before they mislead.
+
+A file is measured when the dataset is made. Law: bytes are never read from a file of another size than was measured.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.errors import ReadError
+from penstock.kernels.file import FileReader
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A regular file, and its size in bytes when it was measured."""
+
+    path: str
+    size: int
+
+    def check(self, size: int) -> None:
+        """Raises: ReadError: its size is now another."""
+        if size != self.size:
+            raise ReadError(
+                "the file has changed since the dataset was made",
+                got=f"{size} bytes", expected=f"{self.size} bytes", where=self.path,
+                remedy="make the dataset anew, and write files elsewhere before moving them into place",
+            )  # fmt: skip
+
+
+def measured(path: str) -> LocalFile:
+    """The file at `path` as it is now. Raises: ReadError: missing, a directory, or no regular file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise unreadable(path, error) from error
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "not a regular file"
+        raise ReadError("cannot read the file", got=kind, expected="a file", where=path)
+    return LocalFile(path, found.st_size)
+
+
+def unreadable(path: str, error: Exception) -> ReadError:
+    """What to raise for an error of the system."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return ReadError("cannot read the file", got=reason, where=path)
+
+
+class MappedFile:
+    """The bytes of a file, mapped into memory and read as they are touched.
+
+    The size is checked before each use: `view()`. What shrinks in the microseconds between that and the copy ends the
+    process (SIGBUS), as with any memory map; so does a disk that fails.
+    """
+
+    def __init__(self, file: LocalFile) -> None:
+        self._file = file
+        try:
+            with open(file.path, "rb") as opened:
+                file.check(os.fstat(opened.fileno()).st_size)
+                self._map = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise error if isinstance(error, ReadError) else unreadable(file.path, error) from error
+        self._bytes = np.frombuffer(self._map, dtype=np.uint8)
+
+    def view(self) -> NDArray[np.uint8]:
+        """All bytes of the file, read-only, [size]. Raises: ReadError: the file has changed. Cost: one system call."""
+        self._file.check(self._map.size())
+        return self._bytes
+
+
+class PieceFile:
+    """A file read by position."""
+
+    def __init__(self, file: LocalFile) -> None:
+        self._file = file
+        try:
+            self._reader = FileReader(file.path)
+            file.check(self._reader.size())
+        except OSError as error:
+            raise error if isinstance(error, ReadError) else unreadable(file.path, error) from error
+
+    def pieces(self, starts: NDArray[Any], lengths: NDArray[Any], *, is_line: bool = False) -> Sequence[bytes]:
+        """`lengths[i]` bytes from `starts[i]` on, each; of lines without their end.
+
+        Raises: ReadError: the file cannot be read, or has changed.
+        """
+        try:
+            self._file.check(self._reader.size())
+            return self._reader.read_pieces(starts.astype(np.uint64), lengths.astype(np.uint64), is_line)
+        except OSError as error:
+            raise error if isinstance(error, ReadError) else unreadable(self._file.path, error) from error
+
+    def line_bounds(self) -> NDArray[np.uint64]:
+        """Where each line begins, and where the last one ends: [lines + 1] uint64."""
+        try:
+            return self._reader.line_bounds()
+        except OSError as error:
+            raise unreadable(self._file.path, error) from error
