@@ -25,7 +25,8 @@ class Options:
     deterministic: False delivers results as they complete, each element still exactly once.
     seed: what `shuffle(seed=None)` and random ops derive from; "entropy" draws a fresh one at each `iterator()`.
     executor: where segments run: "threads", "processes" (functions known to be pure in worker processes, the rest in
-        threads), or "inline" (in the consumer's own thread, nothing ahead). A map's own `executor` goes before it.
+        threads), or "inline" (in the consumer's own thread, nothing ahead). A map's own `executor` goes before it. Not
+        said: threads, and processes for pure functions that are measured to hold the GIL.
     block_size: elements per block, instead of a measured size; never changes a result.
     skip_rules: names of optimizer rules not to apply; never changes a result.
     """

@@ -13,6 +13,8 @@ from penstock.block.columns import Array
 from penstock.block.spec import Spec, render_spec
 from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
+from penstock.engine.executors.crowd import Crowd
+from penstock.engine.executors.evidence import Finding
 from penstock.engine.sizing import TaskSize
 from penstock.errors import StructureError
 from penstock.graph.node import Node
@@ -28,6 +30,7 @@ class Services:
     process_workers: worker processes that functions may use, 0 for none: all runs here. executor: where functions run
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
     block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
+    findings: where functions were found to run best, by step. crowd: how many run at once in this iterator.
     """
 
     seed: int
@@ -40,6 +43,8 @@ class Services:
     sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
     block_size: int | None = None
     optimized: Callable[[Node], Node] = lambda node: node
+    findings: dict[tuple[int, str], Finding] = field(default_factory=dict)
+    crowd: Crowd = field(default_factory=Crowd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from penstock.graph.nodes import Filter, Map
 from penstock.graph.render import render_graph
 from penstock.graph.walk import nodes_of
 from penstock.optimize.fuse_images import fuse_images
+from penstock.plan.place import executor_of
 from penstock.plan.stage import Stage
 from penstock.rng import element_scope
 from penstock.session.look import first_block
-from penstock.session.preparation import prepare
+from penstock.session.preparation import Prepared, prepare
 from penstock.trace.tracer import Untraced, obstacle, trace
 from penstock.units import format_bytes
 
@@ -22,7 +23,10 @@ def explain(root: Node) -> str:
     for step in prepared.steps:
         lines += [f"after {step.rule}:", _indent(render_graph(step.after))]
     lines.append("functions:")
-    lines += [f"  {node.label}: {_compilation(node)}" for node in nodes_of(root) if isinstance(node, Map | Filter)]
+    for node in nodes_of(root):
+        if isinstance(node, Map | Filter):
+            what = _compilation(node)
+            lines.append(f"  {node.label}: {what}{_moves(node, prepared) if what.startswith('Python') else ''}")
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
@@ -54,6 +58,19 @@ def _compilation(node: Map | Filter) -> str:
     if isinstance(found, Untraced):
         return f"Python, because it {found.reason}"
     return "compiled into " + "; ".join(str(fuse_images(found)).splitlines())
+
+
+def _moves(node: Map | Filter, prepared: Prepared) -> str:
+    """What may become of a function that starts in threads."""
+    if prepared.budget.cpus < 2 or executor_of(node, prepared.executor) != "measured":
+        return ""
+    from penstock.engine.executors.remote import recipe_by_value  # pickling and processes: 30 ms to import
+
+    try:
+        recipe_by_value(node)
+    except Exception as error:  # noqa: BLE001  # whatever pickling a user's objects raises
+        return f"; in threads: it cannot be sent to a worker process ({error})"
+    return "; in threads, moves to processes if measured to hold the GIL"
 
 
 def _stage_lines(stage: Stage) -> list[str]:

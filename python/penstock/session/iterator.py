@@ -100,7 +100,7 @@ class PipelineIterator(Iterator[Any]):
     def _opened(self) -> Run:
         if self._run is None:
             prepared = self._prepared
-            executor = prepared.options.executor
+            executor = prepared.executor
             inline = executor == "inline" or is_in_task() or _is_over_window(prepared.user_graph)
             workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
@@ -156,8 +156,11 @@ class PipelineIterator(Iterator[Any]):
             for key, t in list(scheduler.totals.items()):
                 wait_s, workers = waits.get(key, 0.0), widths.get(key, 1)
                 stages.append(
-                    StageStats(t.label, t.elements, t.bytes, t.busy_s, t.inclusive_s, t.cpu_s, wait_s, workers)
-                )
+                    StageStats(
+                        t.label, t.elements, t.bytes, t.busy_s, t.inclusive_s, t.cpu_s, wait_s, workers,
+                        *self._place_of(key),
+                    )
+                )  # fmt: skip
         return IteratorStats(
             batches=self._delivered - self._start,
             wait_s=self._wait_s,
@@ -168,6 +171,14 @@ class PipelineIterator(Iterator[Any]):
             waiting_bytes=waiting,
             stages=tuple(stages),
         )
+
+    def _place_of(self, key: tuple[int, str]) -> tuple[str, str]:
+        """Where a step runs now, and why."""
+        executor = self._prepared.executor
+        if executor == "inline":
+            return "inline", 'Options(executor="inline")'
+        finding = self._kept.findings.get(key)
+        return ("threads", "") if finding is None else (finding.executor, finding.why)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the consumer is, as a few JSON values: what it received, however far ahead the engine is.

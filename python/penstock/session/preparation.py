@@ -17,6 +17,7 @@ from penstock.graph.node import Node
 from penstock.graph.nodes import Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
+from penstock.machine.process import is_helper
 from penstock.optimize.driver import optimize
 from penstock.optimize.rule import Step
 from penstock.options import Options
@@ -30,7 +31,10 @@ _SMALL_CHILD = 4096
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A graph made ready to run: the user's (numbered), the optimized one, the plan, the rules' trace, the limits."""
+    """A graph made ready to run: the user's (numbered), the optimized one, the plan, the rules' trace, the limits.
+
+    executor: where functions run that nothing was said of; "threads" in a process that works for another.
+    """
 
     user_graph: Node
     plan: Plan
@@ -38,6 +42,7 @@ class Prepared:
     options: Options
     budget: Budget
     ram_budget_bytes: int
+    executor: str | None
 
 
 def prepare(root: Node, options: Options | None = None) -> Prepared:
@@ -53,8 +58,9 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     user_graph = numbered(root)
     clock = Clock()
     optimized, steps = optimize(user_graph, merged.skip_rules or frozenset(), clock.now)
-    plan = lower(optimized, cpus, merged.deterministic is not False, merged.executor)
-    return Prepared(user_graph, plan, steps, merged, budget, waiting)
+    executor = "threads" if merged.executor is None and is_helper() else merged.executor
+    plan = lower(optimized, cpus, merged.deterministic is not False, executor)
+    return Prepared(user_graph, plan, steps, merged, budget, waiting, executor)
 
 
 def resolve_seed(options: Options) -> int:
@@ -67,11 +73,10 @@ def resolve_seed(options: Options) -> int:
 def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int = 0) -> Services:
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
-    executor = prepared.options.executor
     return Services(
         seed, kept.pool, Clock(), cache, _warn_once(),
-        process_workers=process_workers, executor=executor, sizes=kept.sizes, block_size=prepared.options.block_size,
-        optimized=_optimizer(prepared.options.skip_rules or frozenset()),
+        process_workers=process_workers, executor=prepared.executor, sizes=kept.sizes, findings=kept.findings,
+        block_size=prepared.options.block_size, optimized=_optimizer(prepared.options.skip_rules or frozenset()),
     )  # fmt: skip
 
 

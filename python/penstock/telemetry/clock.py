@@ -6,10 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.telemetry.waiting import is_gil_held, queued_s
+
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """`now`: monotonic seconds. `cpu`: CPU seconds of the calling thread."""
+    """`now`: monotonic seconds. `cpu`, `queued`: seconds of the calling thread on a core, and waiting for one.
+
+    `is_gil_held`: by another thread.
+    """
 
     now: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.thread_time
+    queued: Callable[[], float] = queued_s
+    is_gil_held: Callable[[], bool] = is_gil_held

@@ -11,7 +11,8 @@ class StageStats:
 
     elements, bytes: put out so far. busy_s, cpu_s: seconds and CPU seconds in this step alone, summed over workers;
     inclusive_s: with what it called. wait_s: seconds its finished blocks waited to be taken, summed over blocks (near
-    0: what follows it starves). workers: how many may run it at once.
+    0: what follows it starves). workers: how many may run it at once. executor: where it runs now ("threads",
+    "processes" or "inline"); executor_reason: why, where that was decided by measurement.
     """
 
     name: str
@@ -22,6 +23,8 @@ class StageStats:
     cpu_s: float
     wait_s: float
     workers: int
+    executor: str = "threads"
+    executor_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ class ElementVerbs(Verbs):
 
         Any Python function. One made of Penstock's and NumPy's operations is compiled when its first block is seen, and
         runs on whole blocks (`compile=False` opts out; `@penstock.function` demands it). Known to be pure, it runs on
-        as many workers as there are cores; otherwise on one, in order, as tf.data would run it (`explain()` says which
-        and why). An integer `num_parallel_calls`, or an `executor`, is your word that it may run in parallel:
-        `executor="processes"` in worker processes, for functions that hold the GIL (docs/howto/python-functions.md:
-        fresh interpreters, which import modules anew and never run the main script). Arrays it is given may be
-        read-only.
+        as many workers as there are cores, threads first, processes if it is measured to hold the GIL; otherwise on
+        one, in order, as tf.data would run it (`explain()` says which and why). An integer `num_parallel_calls`, or an
+        `executor`, is your word that it may run in parallel: `executor="processes"` in worker processes, for functions
+        that hold the GIL (docs/howto/python-functions.md: fresh interpreters, which import modules anew and never run
+        the main script). Arrays it is given may be read-only.
 
         deterministic: False lets results arrive as they complete. output_signature: what it returns, else found by
         running the first element when asked for. on_error: "skip" drops elements for which it raises; they are

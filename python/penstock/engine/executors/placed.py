@@ -8,11 +8,13 @@ soon as from threads; interpreters that start beside it would make it come three
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from penstock.block.block import Block, holds_datasets
-from penstock.engine.operators.functions import block_function
-from penstock.engine.scope import Scope
+from penstock.engine.executors.evidence import Finding
+from penstock.engine.executors.measured import MeasuredFunction, file_finding
+from penstock.engine.operators.functions import BlockFunction, block_function
+from penstock.engine.scope import Scope, Services
 from penstock.graph.node import Node
 from penstock.plan.place import executor_of, is_pure
 
@@ -27,33 +29,45 @@ class PlacedFunction:
         self._node = node
         self._here = block_function(node)
         self._lock = threading.Lock()
-        self._executor: Literal["threads", "processes"] | None = None
-        self._remote: RemoteFunction | None = None
+        self._chosen: BlockFunction | None = None
 
     @property
     def is_handed_over(self) -> bool:
-        """Whether a worker process has run a block of it."""
-        return self._remote is not None and self._remote.is_handed_over
+        """Whether a worker process has run a block of it, and may run the next."""
+        remote = self._remote
+        return remote is not None and remote.is_handed_over
 
     @property
     def lays_out_rows(self) -> bool:
         """Whether its blocks come as one array a leaf, of rows worth not copying again."""
-        return self._remote is not None and self._remote.lays_out_rows
+        remote = self._remote
+        return remote is not None and remote.lays_out_rows
+
+    @property
+    def _remote(self) -> RemoteFunction | None:
+        if self._chosen is None or self._chosen is self._here:
+            return None
+        return self._chosen.remote if isinstance(self._chosen, MeasuredFunction) else self._chosen  # type: ignore[return-value]  # all there is else
 
     def __call__(self, block: Block, scope: Scope) -> Block:
-        services = scope.services
-        if not services.process_workers or not len(block) or holds_datasets(block):
+        if not len(block) or holds_datasets(block):
             return self._here(block, scope)
-        if self._executor is None:
-            self._executor = executor_of(self._node, services.executor)
-        if self._executor == "threads":
-            return self._here(block, scope)
-        return self._there()(block, scope)
+        chosen = self._chosen
+        return (self._choose(scope.services) if chosen is None else chosen)(block, scope)
 
-    def _there(self) -> RemoteFunction:
+    def _choose(self, services: Services) -> BlockFunction:
         with self._lock:
-            if self._remote is None:
-                from penstock.engine.executors.remote import RemoteFunction  # pickling and processes: 30 ms to import
+            if self._chosen is None:
+                self._chosen = self._placed(services)
+            return self._chosen
 
-                self._remote = RemoteFunction(self._node, self._here, is_pure(self._node))
-            return self._remote
+    def _placed(self, services: Services) -> BlockFunction:
+        place = executor_of(self._node, services.executor) if services.process_workers else "threads"
+        if place == "measured" and services.process_workers > 1:
+            return MeasuredFunction(self._node, self._here, services)
+        if place == "processes":
+            from penstock.engine.executors.remote import RemoteFunction  # pickling and processes: 30 ms to import
+
+            file_finding(services, self._node, Finding("processes", "asked for"))
+            return RemoteFunction(self._node, self._here, is_pure(self._node))
+        return self._here

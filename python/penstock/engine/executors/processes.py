@@ -27,6 +27,7 @@ from penstock.block.columns import Array
 from penstock.engine.executors.link import Link
 from penstock.engine.executors.wire import Answer, Task
 from penstock.errors import WorkerError
+from penstock.machine.process import WORKER_MARK
 
 IDLE_SECONDS = 120.0
 _KNOWN_FUNCTIONS = 16
@@ -64,9 +65,10 @@ class Worker:
         files = (theirs.fileno(), lifeline)
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
         command = [sys.executable, *flags, "-c", _PROGRAM, *map(str, files), json.dumps(list(map(str, sys.path)))]
+        environment = {**os.environ, WORKER_MARK: "1"}
         try:
             with _interrupts_held():  # inherited: Ctrl-C cannot reach it before it has said that it ignores it
-                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files)
+                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files, env=environment)
         except BaseException:
             ours.close()
             os.close(self._lifeline)

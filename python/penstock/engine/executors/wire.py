@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -34,10 +34,14 @@ _JOINED_BYTES = 4096
 # --- functions -------------------------------------------------------------------------------------------------------
 
 
-def recipe(node: Node) -> bytes:
+def _dumps(value: Any) -> bytes:
+    return bytes(cloudpickle.dumps(value, protocol=5))
+
+
+def recipe(node: Node, dumps: Callable[[Any], bytes] = _dumps) -> bytes:
     """A map, a filter or a chain of them, without its inputs. Raises: whatever pickling the user's function raises."""
     steps = node.steps if isinstance(node, Chain) else (node,)
-    return bytes(cloudpickle.dumps([_fields(step) for step in steps], protocol=5))
+    return dumps([_fields(step) for step in steps])
 
 
 def _fields(step: Node) -> tuple[type[Node], dict[str, Any], str]:
