@@ -43,5 +43,18 @@ def no_leaks() -> Iterator[None]:
     assert not leaked, f"threads left {GRACE_S:g} s after the test: {', '.join(leaked)}"
 
 
+@pytest.fixture
+def warm_pool() -> None:
+    """Two workers that have started, so that no block of a pure function runs in this process while they do."""
+    from penstock.engine.executors.processes import shared_pool
+
+    pool = shared_pool()
+    pool.start(2)
+    workers = [pool.acquire(may_wait=True) for _ in range(2)]
+    for worker in workers:
+        assert worker is not None
+        pool.release(worker)
+
+
 def _engine_threads(before: set[threading.Thread]) -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name.startswith(ENGINE_THREADS) and t not in before]

@@ -1,4 +1,7 @@
-"""Every case with its maps in worker processes: the same bytes, also for functions that are not known to be pure."""
+"""Every case with its maps in worker processes, asked for or chosen: the same bytes.
+
+Asked for, also functions that are not known to be pure.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from penstock import Dataset, Options
-from penstock.engine.executors.processes import shared_pool
+from penstock.engine.executors import measured
+from penstock.engine.executors.evidence import Verdict
 from penstock.graph.nodes import Map
 from penstock.graph.walk import nodes_of, rebuild
 from penstock.testing import assert_same_elements, collect
@@ -23,15 +27,7 @@ def in_processes(dataset: Dataset) -> Dataset:
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def warm_pool() -> None:
-    """Two workers that have started, so that no block runs in the trainer while they do."""
-    pool = shared_pool()
-    pool.start(2)
-    workers = [pool.acquire(may_wait=True) for _ in range(2)]
-    for worker in workers:
-        assert worker is not None
-        pool.release(worker)
+pytestmark = pytest.mark.usefixtures("warm_pool")
 
 
 @pytest.mark.parametrize("size", [1, 7, None])
@@ -41,3 +37,14 @@ def test_maps_in_processes(case: Case, files: Path, size: int | None) -> None:
         return
     got = collect(dataset.with_options(Options(block_size=size)), 1, case.limit)
     assert_same_elements(got, expected(case, files), f"block_size={size}")
+
+
+@pytest.mark.parametrize("size", [1, 7, None])
+def test_functions_that_moved(case: Case, files: Path, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What measurement decides, decided at the first block: all that may move does, by value."""
+    monkeypatch.setattr(
+        measured, "judge", lambda evidence, left_s: Verdict("processes" if evidence.rows else "measure")
+    )
+    monkeypatch.setattr(measured, "judge_trial", lambda evidence, trial: Verdict("measure"))
+    dataset = case.build(files).with_options(Options(block_size=size, cpu_budget=2))
+    assert_same_elements(collect(dataset, 1, case.limit), expected(case, files), f"block_size={size}")

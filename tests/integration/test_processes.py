@@ -16,6 +16,8 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.engine.executors import measured
+from penstock.engine.executors.evidence import Verdict
 from penstock.engine.executors.processes import close_shared_pool, shared_pool
 from penstock.engine.operators.batching import Assembly
 from penstock.errors import UnsupportedValueError, UserFunctionError, WorkerError
@@ -25,15 +27,14 @@ ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
 
 
-@pytest.fixture(autouse=True)
-def warm_pool() -> None:
-    """Two workers that have started, so that no block runs in this process while they do."""
-    pool = shared_pool()
-    pool.start(2)
-    workers = [pool.acquire(may_wait=True) for _ in range(2)]
-    for worker in workers:
-        assert worker is not None
-        pool.release(worker)
+pytestmark = pytest.mark.usefixtures("warm_pool")
+
+
+@pytest.fixture
+def moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every function that measurement may move moves with its first block."""
+    monkeypatch.setattr(measured, "judge", lambda evidence, left_s: Verdict("processes"))
+    monkeypatch.setattr(measured, "judge_trial", lambda evidence, trial: Verdict("measure"))
 
 
 def both(build: Any) -> tuple[list[Any], list[Any]]:
@@ -250,6 +251,62 @@ def test_repeated_deaths_name_the_element() -> None:
     assert [int(x) for x in Dataset.range(5).map(lambda x: x, executor="processes")] == list(range(5))
 
 
+def churn(x: int) -> int:
+    """A few milliseconds."""
+    total = int(x)
+    for step in range(50_000):
+        total = (total * 31 + step) & 0xFFFF
+    return total
+
+
+@pytest.mark.parametrize("executor", ["auto", "processes"])
+@pytest.mark.usefixtures("moves")
+def test_workers_killed_from_outside_are_replaced(executor: Any) -> None:
+    dataset = Dataset.range(120).map(churn, executor=executor).with_options(Options(block_size=2, cpu_budget=2))
+    got, killed = [], set()
+    with dataset.iterator(epoch=0) as iterator:
+        for number, value in enumerate(iterator):
+            got.append(int(value))
+            if number in (10, 50):
+                killed.update(shared_pool().pids())
+                for pid in shared_pool().pids():
+                    os.kill(pid, signal.SIGKILL)
+        assert [s.executor for s in iterator.stats().stages if s.name.startswith("map")] == ["processes"]
+    assert got == [churn(x) for x in range(120)]
+    assert len(killed) >= 3
+    assert not killed & set(shared_pool().pids())
+
+
+@pytest.mark.usefixtures("moves")
+def test_repeated_deaths_of_what_was_moved_name_the_element() -> None:
+    strided = np.lib.stride_tricks.as_strided
+
+    def crash(x: int) -> int:
+        return strided(np.ones(1), (2**40,), (2**20,)).sum() if x == 11 else x
+
+    got: list[int] = []
+    dataset = Dataset.range(40).map(crash, compile=False).with_options(Options(cpu_budget=2))
+    with pytest.raises(WorkerError, match=r"map at .*element 11 of range.*3 times; got killed by SIGSEGV"):
+        got.extend(int(x) for x in dataset)
+    assert got == list(range(11))
+
+
+@pytest.mark.usefixtures("moves")
+def test_errors_of_what_was_moved_are_those_of_threads() -> None:
+    def fail(x: int) -> int:
+        if x == 37:
+            raise ValueError(f"odd {x}")
+        return x * 2
+
+    told = []
+    for executor in ("auto", "threads"):
+        got: list[int] = []
+        with pytest.raises(UserFunctionError) as caught:
+            got.extend(int(x) for x in Dataset.range(100).map(fail, executor=executor))
+        told.append((got, str(caught.value), repr(caught.value.__cause__)))
+    assert told[0] == told[1]
+
+
 def test_a_closed_pool_is_made_anew() -> None:
     before = shared_pool().pids()
     close_shared_pool()
@@ -266,6 +323,10 @@ _PIDS = """
 import os, sys, time, signal
 import penstock as ps
 from penstock.engine.executors.processes import shared_pool
+
+if "auto" in sys.argv:  # what measurement may move, moves
+    from penstock.engine.executors import evidence, measured
+    measured.judge = lambda evidence_, left_s: evidence.Verdict("processes")
 
 def started():
     pool = shared_pool()
@@ -289,12 +350,12 @@ def run_script(tmp_path: Path, text: str, *, stdin: bool = False) -> subprocess.
     )  # fmt: skip
 
 
-def start_script(tmp_path: Path, text: str) -> tuple[subprocess.Popen[str], list[int]]:
+def start_script(tmp_path: Path, text: str, *arguments: str) -> tuple[subprocess.Popen[str], list[int]]:
     """Start a script that prints the pids of its workers, and wait until it has."""
     path = tmp_path / "script.py"
     path.write_text(_PIDS + textwrap.dedent(text))
     process = subprocess.Popen(
-        [sys.executable, str(path)], env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, text=True,
+        [sys.executable, str(path), *arguments], env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
@@ -352,29 +413,31 @@ def busy(x):
 
 started()
 try:
-    list(ps.Dataset.range(8).map(busy, executor="processes"))
+    list(ps.Dataset.range(8).map(busy, executor=sys.argv[1]))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-    os._exit(7) if "hard" in sys.argv else None
 """
 
 
-def test_workers_end_when_the_trainer_is_killed(tmp_path: Path) -> None:
-    process, pids = start_script(tmp_path, _BUSY)
+@pytest.mark.parametrize("executor", ["auto", "processes"])
+def test_workers_end_when_the_trainer_is_killed(tmp_path: Path, executor: str) -> None:
+    process, pids = start_script(tmp_path, _BUSY, executor)
     process.kill()
     process.communicate(timeout=LIMIT_S)
     assert_all_end(pids)
     assert not [name for name in os.listdir("/dev/shm") if "penstock" in name]
 
 
-def test_workers_end_when_the_trainer_is_terminated(tmp_path: Path) -> None:
-    process, pids = start_script(tmp_path, _BUSY)
+@pytest.mark.parametrize("executor", ["auto", "processes"])
+def test_workers_end_when_the_trainer_is_terminated(tmp_path: Path, executor: str) -> None:
+    process, pids = start_script(tmp_path, _BUSY, executor)
     process.terminate()
     process.communicate(timeout=LIMIT_S)
     assert_all_end(pids)
 
 
-def test_an_interrupt_ends_all_and_workers_say_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", ["auto", "processes"])
+def test_an_interrupt_ends_all_and_workers_say_nothing(tmp_path: Path, executor: str) -> None:
     process, pids = start_script(
         tmp_path,
         """
@@ -384,13 +447,14 @@ def test_an_interrupt_ends_all_and_workers_say_nothing(tmp_path: Path) -> None:
         started()
         seen = 0
         try:
-            for x in ps.Dataset.range(8).repeat().map(work, executor="processes"):
+            for x in ps.Dataset.range(8).repeat().map(work, executor=sys.argv[1]):
                 seen += 1
                 if seen == 100:
                     os.killpg(0, signal.SIGINT)  # as the terminal does: to every process of the group
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """,
+        executor,
     )
     out, err = process.communicate(timeout=LIMIT_S)
     assert out == "interrupted\n"
