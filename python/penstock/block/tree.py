@@ -33,7 +33,7 @@ class Structure:
     @property
     def is_flat_tuple(self) -> bool:
         """A plain tuple of leaves, whose leaves in order are the value itself."""
-        return self.kind is tuple and self.leaf_count == len(self.children)
+        return self.kind is tuple and all(child.kind is None for child in self.children)
 
     def names(self, prefix: str = "") -> list[str]:
         """A dotted name for each leaf: `image`, `0`, `meta.size`; a lone leaf is `element`."""
