@@ -26,16 +26,18 @@ from penstock.verbs.element import ElementVerbs
 from penstock.verbs.files import FileVerbs
 from penstock.verbs.grouping import GroupingVerbs
 from penstock.verbs.keeping import KeepingVerbs
+from penstock.verbs.mixing import MixingVerbs
 from penstock.verbs.nested import NestedVerbs
 from penstock.verbs.order import OrderVerbs
+from penstock.verbs.size import SizeVerbs
 from penstock.verbs.sources import SourceVerbs
+from penstock.verbs.stateful import StatefulVerbs
 
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
-    "reduce": "loop over the dataset",
-    **dict.fromkeys(("scan", "unique", "snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
-    **dict.fromkeys(("bucket_by_sequence_length", "take_while", "rejection_resample", "rebatch"), _ROADMAP),
+    **dict.fromkeys(("snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
+    **dict.fromkeys(("bucket_by_sequence_length", "rebatch"), _ROADMAP),
 }
 """Verbs of tf.data that a user may reach for, and what to do instead."""
 
@@ -54,7 +56,18 @@ class _Epochs:
         return epoch
 
 
-class Dataset(SourceVerbs, FileVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, OrderVerbs, KeepingVerbs):
+class Dataset(
+    SourceVerbs,
+    FileVerbs,
+    MixingVerbs,
+    ElementVerbs,
+    StatefulVerbs,
+    GroupingVerbs,
+    NestedVerbs,
+    OrderVerbs,
+    KeepingVerbs,
+    SizeVerbs,
+):
     """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
 
     Verbs return new datasets and run nothing. `for element in dataset` runs one epoch; each `iter()` is the next epoch,
@@ -154,13 +167,27 @@ class Dataset(SourceVerbs, FileVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, 
         return read_positions(self._node, [number + count if number < 0 else number])[0]
 
     def _slice(self, index: slice, count: int) -> Self:
-        if count == INFINITE:
-            if index.stop is None or min(index.start or 0, index.stop, index.step or 1) < 0:
-                raise NotIndexableError("a slice of an infinite dataset needs a stop, and counts from its start")
-            count = index.stop
-        start, stop, step = index.indices(count)
-        length = len(range(start, stop, step))
-        return self._of(Stride(inputs=(self._node,), location=user_location(), start=start, step=step, count=length))
+        where = user_location()
+        parts = [
+            require_integer("dataset[i:j:k]", name, value, optional=True, where=where)
+            for name, value in (("start", index.start), ("stop", index.stop), ("step", index.step))
+        ]
+        if parts[2] == 0:
+            raise InvalidArgumentError("dataset[i:j:k]: step", got=0, expected="another integer", where=where)
+        first, last, stride = parts[0] or 0, parts[1], 1 if parts[2] is None else parts[2]
+        if count != INFINITE:
+            start, stop, step = slice(*parts).indices(count)
+            length = len(range(start, stop, step))
+        elif min(first, last or 0) < 0 or (stride < 0 and parts[0] is None):
+            raise NotIndexableError(
+                "a slice of an infinite dataset counts from its start", got=f"[{_said(parts)}]",
+                expected="a start and a stop that are not negative", where=where,
+            )  # fmt: skip
+        else:
+            start, step = first, stride
+            end = -1 if last is None else last
+            length = INFINITE if last is None and stride > 0 else len(range(first, end, stride))
+        return self._of(Stride(inputs=(self._node,), location=where, start=start, step=step, count=length))
 
     def __getattr__(self, name: str) -> Any:
         if name == "class_names":  # asked for here when the property below found none
@@ -203,6 +230,11 @@ class Dataset(SourceVerbs, FileVerbs, ElementVerbs, GroupingVerbs, NestedVerbs, 
 
     def __repr__(self) -> str:
         return f"<penstock.Dataset {self._node.label}: {render_cardinality(self.cardinality())} elements>"
+
+
+def _said(parts: list[int | None]) -> str:
+    """A slice as it was written."""
+    return ":".join("" if part is None else str(part) for part in parts)
 
 
 class DatasetFeed:

@@ -133,6 +133,10 @@ class UnknownLengthError(PenstockError, TypeError):
     """`len(ds)` of a dataset whose cardinality is unknown or infinite."""
 
 
+class CardinalityError(PenstockError, ValueError):
+    """More or fewer elements came than was asserted; gives both numbers."""
+
+
 class NotResumableError(PenstockError, TypeError):
     """The state of this pipeline cannot be taken; names the verb and its line."""
 

@@ -124,6 +124,33 @@ def augmented(image: np.ndarray) -> np.ndarray:
     return ps.image.random_crop(ps.image.random_flip_left_right(image), (3, 3, 3))
 
 
+fibonacci = (np.int64(0), np.int64(1))
+FLOATS = np.array([0.0, -0.0, np.nan, 1.5, -np.nan, 1.5, np.inf], dtype=np.float32)
+
+
+def two_before(state: Any, element: Any) -> Any:
+    return (state[1], state[0] + state[1]), {"sum": element[0] + element[1], "state": state}
+
+
+def count_in_place(state: np.ndarray, x: Any) -> Any:
+    """A function that fills and returns the state it is given."""
+    state[0] += 1
+    state[1] += x
+    return state, state
+
+
+def noisy_walk(state: Any, x: Any) -> Any:
+    return state + 1, (x, state, ps.image.random_brightness(np.full((1, 1, 3), 0.5, dtype=np.float32), 0.2))
+
+
+def noisy_nest(element: Any, rng: ps.Rng) -> Any:
+    return element["pair"], rng.random()
+
+
+def third(x: Any) -> Any:
+    return x % 3
+
+
 def counting(count: int) -> Callable[[], Iterator[int]]:
     def generate() -> Iterator[int]:
         yield from range(count)
@@ -340,6 +367,7 @@ case(
 )
 case("map_named", lambda _: numbers().map(lambda x: Pair(x, np.array([x]))))
 case("map_nested", lambda _: numbers().map(nested))
+case("map_nest_of_one", lambda _: numbers().map(lambda x: (x, {"one": x})).batch(4).unbatch(), streams="unbatch")
 case("map_list", lambda _: numbers().map(lambda x: [x, 1, 2]))
 case("map_text", lambda _: numbers().map(lambda x: ("é" * (x % 3), b"\0" * (x % 4))), once=False)
 case("map_ragged", lambda _: numbers().map(ragged), ragged=True, once=False)
@@ -380,6 +408,131 @@ case("enumerate", lambda _: image_only().enumerate())
 case("enumerate_start", lambda _: numbers().map(double).enumerate(start=7).batch(4))
 case("enumerate_stream", lambda _: stream().filter(is_even).enumerate(start=-2), streams="from_generator")
 case("enumerate_shuffled", lambda _: numbers().shuffle().enumerate(), varies=True)
+
+# --- in order, with a memory ------------------------------------------------------------------------------------------
+
+case("scan", lambda _: numbers().scan(0, lambda total, x: (total + x, total)), streams="scan")
+case("scan_nested", lambda _: Dataset.zip(numbers(), stream()).scan(fibonacci, two_before), streams="from_generator")
+case("scan_arrays", lambda _: image_only().scan(np.zeros(3), lambda s, x: (s + x[0, 0], s)).batch(4), streams="scan")
+case("scan_in_place", lambda _: numbers().scan(np.zeros(2), count_in_place).map(add_one), streams="scan", once=False)
+case("scan_random", lambda _: numbers().scan(0, noisy_walk).repeat(2), streams="scan", varies=True)
+case("scan_none", lambda _: numbers(0).scan(0, lambda total, x: (total + x, total)), streams="scan")
+case("take_while", lambda _: numbers().map(double).take_while(lambda x: x < 20), streams="take_while")
+case("take_while_serial", lambda _: numbers().take_while(logged(lambda x: bool(x < 9))).batch(4), streams="take_while")
+case("take_while_all", lambda _: stream().take_while(lambda x: x >= 0), streams="from_generator")
+case("take_while_never", lambda _: numbers().take_while(lambda x: x > 0), streams="take_while")
+case("take_while_endless", lambda _: numbers().repeat().skip(3).take_while(lambda x: x > 1), streams="take_while")
+case("take_while_repeated", lambda _: numbers().take_while(lambda x: x < 5).repeat(3), streams="take_while", once=False)
+case("unique", lambda _: numbers().map(lambda x: x % 7).unique(), streams="unique")
+case("unique_floats", lambda _: Dataset.from_tensor_slices(FLOATS).repeat(2).unique(), streams="unique")
+case("unique_text", lambda _: Dataset.from_tensor_slices(list("abcabdxa")).unique().batch(2), streams="unique")
+case("unique_nested", lambda _: numbers().map(lambda x: nested(x % 5)).unique(), streams="unique")
+case("unique_ragged", lambda _: numbers().map(ragged).unique(), streams="unique", ragged=True)
+case("unique_stream", lambda _: stream().batch(2).repeat(2).unique(), streams="from_generator")
+case(
+    "resample",
+    lambda _: numbers(99).rejection_resample(third, (0.5, 0.5, 0)),
+    streams="rejection_resample",
+    varies=True,
+)
+case(
+    "resample_known",
+    lambda _: Dataset.zip(numbers(99), stream(99)).rejection_resample(
+        lambda a, _: logged(third)(a), [0.2, 0.2, 0.6], [1 / 3] * 3, seed=7
+    ),
+    streams="from_generator",
+    varies=True,
+)
+case("assert_cardinality", lambda _: numbers().map(double).assert_cardinality(23).batch(4))
+case("assert_cardinality_filter", lambda _: numbers().filter(is_even).assert_cardinality(12), streams="filter")
+case(
+    "assert_cardinality_stream",
+    lambda _: stream().assert_cardinality(23).repeat(2),
+    streams="from_generator",
+    once=False,
+)
+case(
+    "assert_cardinality_endless",
+    lambda _: stream(5).repeat().filter(is_even).assert_cardinality(-1),
+    streams="from_generator",
+    endless=True,
+    once=False,
+)
+
+# --- several by turns -------------------------------------------------------------------------------------------------
+
+case(
+    "sample",
+    lambda _: Dataset.sample_from_datasets([numbers(9), Dataset.range(50, 70), numbers(0)], [0.2, 0.5, 0.3]),
+    streams="sample_from_datasets",
+    varies=True,
+)
+case(
+    "sample_stop",
+    lambda _: Dataset.sample_from_datasets(
+        [numbers(9).shuffle(), Dataset.range(50, 70).filter(is_even)], seed=3, stop_on_empty_dataset=True
+    ).batch(3),
+    streams="filter",
+    varies=True,
+)
+case(
+    "sample_fixed",
+    lambda _: Dataset.sample_from_datasets(
+        [numbers(9), stream(5).map(logged(double))], [1, 3], rerandomize_each_iteration=False
+    ).repeat(2),
+    streams="from_generator",
+    once=False,
+)
+case(
+    "sample_endless",
+    lambda _: Dataset.sample_from_datasets([numbers(9).repeat(), Dataset.range(50, 70)]),
+    streams="sample_from_datasets",
+    varies=True,
+    endless=True,
+    once=False,
+)
+case(
+    "sample_by_dataset",
+    lambda _: Dataset.sample_from_datasets(
+        [numbers(), Dataset.range(50, 70)], numbers().map(lambda x: np.array([x + 1.0, 5.0])), seed=1
+    ),
+    streams="sample_from_datasets",
+    varies=True,
+)
+case(
+    "choose",
+    lambda _: Dataset.choose_from_datasets(
+        [numbers(5), Dataset.range(50, 57), numbers(1)], Dataset.range(3).repeat(6), stop_on_empty_dataset=False
+    ),
+    streams="choose_from_datasets",
+    once=False,
+)
+case(
+    "choose_stop",
+    lambda _: Dataset.choose_from_datasets(
+        [stream().map(nested), Dataset.range(50, 57).map(nested)], numbers().map(lambda x: x % 3 % 2)
+    ).random_map(noisy_nest),
+    streams="from_generator",
+    varies=True,
+)
+case("mix", lambda _: Dataset.mix([numbers(), Dataset.range(100, 110)], [0.7, 0.3]))
+case("mix_even", lambda _: Dataset.mix([image_only(), image_only().map(double), image_only().map(add_one)]).batch(4))
+case(
+    "mix_shuffled", lambda _: Dataset.mix([numbers().shuffle(), Dataset.range(90, 99)]).shuffle().batch(4), varies=True
+)
+case(
+    "mix_random",
+    lambda _: Dataset.mix([numbers().random_map(noisy), stream().random_map(noisy)], [2, 1]),
+    streams="from_generator",
+    varies=True,
+)
+case(
+    "mix_serial",
+    lambda _: Dataset.mix([numbers(9).map(logged(double)), Dataset.range(50, 70), numbers()], [1, 2, 0])[3:20:2],
+)
+case("mix_endless", lambda _: Dataset.mix([numbers(9).repeat(), numbers(4).repeat()], [3, 2]), endless=True, once=False)
+case("mix_repeated", lambda _: Dataset.mix([numbers(9), numbers(4).repeat()], [3, 2]).repeat(2), once=False)
+case("mix_none", lambda _: Dataset.mix([numbers(9), numbers(0)]), once=False)
 
 # --- grouping ---------------------------------------------------------------------------------------------------------
 
@@ -658,6 +811,8 @@ case("shard_endless", lambda _: numbers(5).repeat().shard(2, 1), endless=True, o
 case("slice", lambda _: numbers().map(double)[3:20:4])
 case("slice_reversed", lambda _: numbers().batch(3)[::-1])
 case("slice_shuffled", lambda _: numbers().shuffle()[2:9].batch(2), varies=True)
+case("slice_endless_open", lambda _: numbers(5).repeat()[3::2], endless=True, once=False)
+case("slice_endless_reversed", lambda _: numbers(5).repeat()[13::-3], once=False)
 case("slice_endless", lambda _: numbers(5).repeat()[3:18:2], once=False)
 
 # --- keeping ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from penstock.graph.nodes import (
     Generator,
     Indexed,
     Map,
+    Mix,
     Permute,
     Random,
     Range,
@@ -20,6 +21,7 @@ from penstock.graph.nodes import (
     Stride,
     Zip,
 )
+from penstock.graph.nodes.mixing import Directed
 from penstock.graph.walk import nodes_of
 
 _SOURCES = (Slices, Range, Counter, Random, Indexed, ArrayFile, Generator)
@@ -35,6 +37,8 @@ def check_graph(root: Node) -> None:
             legal, law = count == node.template.leaf_count, "a zip has one input for each leaf of its template"
         elif isinstance(node, Concatenate):
             legal, law = count == 2, "a concatenation has two inputs"
+        elif isinstance(node, Directed | Mix):
+            legal, law = count > 0, "a mixture has inputs"
         else:
             legal, law = count == 1, "this node has one input"
         if legal and isinstance(node, Stride):

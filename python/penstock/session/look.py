@@ -18,11 +18,14 @@ from penstock.errors import (
     UnknownLengthError,
 )
 from penstock.graph.node import Node, Signature
-from penstock.graph.nodes import Indexed, Map, Nesting
+from penstock.graph.nodes import Indexed, Map, Nesting, Resample, Scan
 from penstock.graph.walk import nodes_of
 from penstock.options import Options
 from penstock.session.iterator import PipelineIterator, deliver
 from penstock.session.preparation import prepare, resolve_seed, services_of
+
+_OPAQUE = (Map, Indexed, Nesting, Scan, Resample)
+"""Nodes whose elements are known when the first one has been computed."""
 
 
 def read_positions(root: Node, positions: Sequence[int], options: Options | None = None) -> list[Any]:
@@ -52,8 +55,7 @@ def resolve_signature(root: Node) -> Signature | None:
     One run tells every function's result below it, and each is kept with its node. None for an empty dataset.
     """
     while root.signature() is None:
-        functions = (node for node in nodes_of(root) if isinstance(node, Map | Indexed | Nesting))
-        opaque = [node for node in functions if node.signature() is None]
+        opaque = [node for node in nodes_of(root) if isinstance(node, _OPAQUE) and node.signature() is None]
         if not opaque or not _probe(opaque[-1]):
             return None
     return root.signature()
@@ -65,7 +67,7 @@ def _probe(node: Node) -> bool:
     if block is not None and block.failure is not None:
         raise block.failure.error
     for step in nodes_of(node):
-        if isinstance(step, Map | Indexed | Nesting) and id(step.memo) in seen:
+        if isinstance(step, _OPAQUE) and id(step.memo) in seen:
             found = seen[id(step.memo)]
             specs = tuple(map(_any_rows, found.specs)) if _rows_vary(step) else found.specs
             step.memo.signature = step.memo.signature or Signature(found.structure, specs)
@@ -82,7 +84,7 @@ def first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
         seen = run.scheduler.seen
     finally:
         run.close()
-    functions = [step for step in nodes_of(prepared.user_graph) if isinstance(step, Map | Indexed | Nesting)]
+    functions = [step for step in nodes_of(prepared.user_graph) if isinstance(step, _OPAQUE)]
     return block, {id(step.memo): seen[step.number] for step in functions if step.number in seen}
 
 

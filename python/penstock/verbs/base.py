@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from penstock.block.columns import Nested
-from penstock.block.spec import as_spec
+from penstock.block.spec import as_spec, render_spec
 from penstock.block.tree import Structure, structure_of
-from penstock.errors import InvalidArgumentError, Location, PenstockError
-from penstock.graph.node import Node, Signature
+from penstock.errors import InvalidArgumentError, Location, PenstockError, StructureError, UnknownLengthError
+from penstock.graph.node import INFINITE, Node, Signature
 from penstock.options import AUTOTUNE, require_integer
 
 
@@ -26,6 +26,28 @@ def require_callable(verb: str, name: str, function: Any, where: Location) -> No
     """Raises: InvalidArgumentError: `function` cannot be called."""
     if not callable(function):
         raise InvalidArgumentError(f"{verb}: {name}", got=repr(function), expected="a function", where=where)
+
+
+def require_end(verb: str, node: Node, where: Location) -> None:
+    """Raises: UnknownLengthError when the elements of `node` never end."""
+    if node.cardinality() == INFINITE:
+        raise UnknownLengthError(
+            f"{verb} of an endless dataset", got=node.label, expected="a dataset that ends", where=where,
+            remedy=f"{verb} before repeat(), or take(n) first",
+        )  # fmt: skip
+
+
+def require_alike(what: str, first: Signature, second: Signature, where: Location) -> None:
+    """Raises: StructureError, with both specs, when elements of the two cannot stand in one dataset."""
+    alike = first.structure == second.structure and all(
+        a.dtype == b.dtype and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
+        for a, b in zip(first.specs, second.specs, strict=False)
+    )
+    if not alike:
+        raise StructureError(
+            f"{what}: different elements",
+            got=render_spec(second.tree()), expected=render_spec(first.tree()), where=where,
+        )  # fmt: skip
 
 
 def require_parallelism(verb: str, value: Any, where: Location) -> int | None:

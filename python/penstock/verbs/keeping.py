@@ -8,7 +8,7 @@ from penstock.engine.cache import CacheStore
 from penstock.errors import InvalidArgumentError, user_location
 from penstock.graph.nodes import Cache, Prefetch, WithOptions
 from penstock.options import AUTOTUNE, Options, require_integer
-from penstock.verbs.base import Verbs
+from penstock.verbs.base import Verbs, require_end
 
 
 class KeepingVerbs(Verbs):
@@ -19,9 +19,11 @@ class KeepingVerbs(Verbs):
 
         Put it before shuffle and random augmentation: what is below is frozen as it was in the first pass. Over its
         budget (`Options.cache_budget`) an index-driven input keeps what came first and says so once; a stream is then
-        not kept at all.
+        not kept at all. Raises: UnknownLengthError: the dataset never ends.
         """
-        return self._of(Cache(inputs=(self._node,), location=user_location(), store=CacheStore()))
+        where = user_location()
+        require_end("cache", self._node, where)
+        return self._of(Cache(inputs=(self._node,), location=where, store=CacheStore()))
 
     def prefetch(self, buffer_size: int = AUTOTUNE) -> Self:
         """Have up to `buffer_size` elements ready before they are asked for; AUTOTUNE means two.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Self
 
-from penstock.block.spec import render_spec
-from penstock.errors import InvalidArgumentError, StructureError, user_location
+from penstock.errors import InvalidArgumentError, user_location
 from penstock.graph.node import INFINITE
 from penstock.graph.nodes import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from penstock.options import AUTOTUNE, require_integer
-from penstock.verbs.base import Verbs
+from penstock.verbs.base import Verbs, require_alike
 
 
 class OrderVerbs(Verbs):
@@ -76,14 +75,5 @@ class OrderVerbs(Verbs):
             raise InvalidArgumentError("concatenate", got=repr(dataset), expected="a dataset", where=where)
         first, second = self._node.signature(), dataset._node.signature()
         if first is not None and second is not None:
-            alike = first.structure == second.structure and all(
-                a.dtype == b.dtype for a, b in zip(first.specs, second.specs, strict=False)
-            )
-            if not alike:
-                raise StructureError(
-                    "concatenate: datasets of different elements",
-                    got=render_spec(second.tree()),
-                    expected=render_spec(first.tree()),
-                    where=where,
-                )
+            require_alike("concatenate: datasets", first, second, where)
         return self._of(Concatenate(inputs=(self._node, dataset._node), location=where))

@@ -17,6 +17,7 @@ from penstock.errors import (
     PenstockError,
     StackError,
     StructureError,
+    UnknownLengthError,
     UnsupportedValueError,
 )
 
@@ -122,6 +123,58 @@ BAD: dict[str, Bad] = {
     "concatenate structure": Bad(
         lambda: ten().concatenate(ten().enumerate()), StructureError, "(int64[], int64[])", "int64[]"
     ),
+    # in order, with a memory
+    "scan function": _invalid(lambda: ten().scan(0, 3), "3", "a function"),
+    "scan state": Bad(lambda: ten().scan((0, None), max), UnsupportedValueError, "None", "arrays"),
+    "take_while predicate": _invalid(lambda: ten().take_while(True), "True", "a function"),
+    "rejection_resample function": _invalid(lambda: ten().rejection_resample(0, [1.0]), "0", "a function"),
+    "rejection_resample sum": _invalid(
+        lambda: ten().rejection_resample(abs, [0.5, 0.6]), "which sum to 1.1", "all sum to 1"
+    ),
+    "rejection_resample negative": _invalid(lambda: ten().rejection_resample(abs, [1.5, -0.5]), "-0.5", "negative"),
+    "rejection_resample numbers": _invalid(lambda: ten().rejection_resample(abs, "half"), "'half'", "numbers"),
+    "rejection_resample classes": _invalid(
+        lambda: ten().rejection_resample(abs, [0.5, 0.5], [1.0]), "1 classes", "2, as target_dist has"
+    ),
+    "rejection_resample never": _invalid(
+        lambda: ten().rejection_resample(abs, [0.5, 0.5], [1.0, 0.0]), "0.5 of class 1", "never comes"
+    ),
+    "rejection_resample seed": _invalid(lambda: ten().rejection_resample(abs, [1.0], seed=0.5), "0.5", "or None"),
+    # several by turns
+    "sample_from_datasets nothing": _invalid(lambda: D.sample_from_datasets([]), "[]", "a list of datasets"),
+    "sample_from_datasets number": _invalid(
+        lambda: D.sample_from_datasets([ten(), ten()], [1.0]), "[1.0]", "2 numbers, one a dataset"
+    ),
+    "sample_from_datasets negative": _invalid(
+        lambda: D.sample_from_datasets([ten(), ten()], [1.0, -1]), "[1.0, -1]", "none negative"
+    ),
+    "sample_from_datasets zeros": _invalid(
+        lambda: D.sample_from_datasets([ten(), ten()], [0, 0]), "[0, 0]", "not all 0"
+    ),
+    "sample_from_datasets structure": Bad(
+        lambda: D.sample_from_datasets([ten(), ten().enumerate()]), StructureError, "(int64[], int64[])", "int64[]"
+    ),
+    "choose_from_datasets choices": _invalid(
+        lambda: D.choose_from_datasets([ten()], [0, 1]), "[0, 1]", "a dataset of integers"
+    ),
+    "choose_from_datasets kind": _invalid(
+        lambda: D.choose_from_datasets([ten()], ten().batch(2)), "int64[2]", "the number of a dataset"
+    ),
+    "choose_from_datasets rank": Bad(
+        lambda: D.choose_from_datasets([ten(), ten().batch(2)], ten()), StructureError, "int64[2]", "int64[]"
+    ),
+    "mix datasets": _invalid(lambda: D.mix(ten()), "Dataset range", "a list of datasets"),
+    "mix weights": _invalid(lambda: D.mix([ten(), ten()], [1, float("nan")]), "nan", "2 numbers"),
+    "mix dtype": Bad(lambda: D.mix([ten(), D.range(3, output_type="int8")]), StructureError, "int8[]", "int64[]"),
+    # size
+    "assert_cardinality": _invalid(lambda: ten().assert_cardinality(-2), "-2", "an integer >= -1"),
+    "reduce function": _invalid(lambda: ten().reduce(0, None), "None", "a function"),
+    "reduce endless": Bad(
+        lambda: ten().repeat().reduce(0, max), UnknownLengthError, "repeat at", "a dataset that ends"
+    ),
+    "cache endless": Bad(lambda: ten().repeat().cache(), UnknownLengthError, "repeat at", "a dataset that ends"),
+    "dataset[i:j:k] step": _invalid(lambda: ten()[::0], "0", "another integer"),
+    "dataset[i:j:k] float": _invalid(lambda: ten()[1.5:], "1.5", "an integer or None"),
     # keeping
     "prefetch": _invalid(lambda: ten().prefetch(-2), "-2", "an integer >= -1"),
     "with_options": _invalid(lambda: ten().with_options({"seed": 1}), "{'seed': 1}", "penstock.Options"),
@@ -188,6 +241,14 @@ VERBS = [
     lambda d: d.prefetch(),
     lambda d: d.with_options(ps.Options()),
     lambda d: d[1:3],
+    lambda d: d.scan(0, lambda s, x: (s, x)),
+    lambda d: d.take_while(lambda x: True),
+    lambda d: d.unique(),
+    lambda d: d.rejection_resample(lambda x: 0, [1.0]),
+    lambda d: d.assert_cardinality(10),
+    lambda d: D.sample_from_datasets([d, d]),
+    lambda d: D.choose_from_datasets([d, d], d),
+    lambda d: D.mix([d, d]),
 ]
 
 

@@ -22,7 +22,7 @@ from penstock.engine.operators.compiled import Compiled
 from penstock.engine.scope import Destination, Scope, Seen, Skipped
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
-from penstock.graph.nodes import Chain, Filter, Map, Unbatch
+from penstock.graph.nodes import Chain, Filter, Map, TakeWhile, Unbatch
 from penstock.rng import Rng, UInt64s, element_scope
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
@@ -61,10 +61,16 @@ def _measured(node: Node, function: BlockFunction) -> BlockFunction:
 
 
 class _Calls:
-    """Calls one function on every element of a block, and keeps what it gave and which rows it dropped."""
+    """Calls one function on every element of a block, and keeps what it gave and which rows it dropped.
 
-    def __init__(self, node: Map | Filter, function: Callable[..., Any], takes_rng: bool, seed: int | None) -> None:
+    `stops`: the first result that is false ends the block.
+    """
+
+    def __init__(
+        self, node: Map | Filter | TakeWhile, function: Callable[..., Any], takes_rng: bool, seed: int | None
+    ) -> None:
         self.node = node
+        self.stops = isinstance(node, TakeWhile)
         self.function = function
         self.takes_rng = takes_rng
         self.seed = seed
@@ -95,26 +101,33 @@ class _Calls:
                         value = detached(result) if self.copies else shielded(result)
                         results.append(value if staged is None else staged.keep(value, len(results)))
                         kept.append(row)
+                        if self.stops and not value:
+                            return results, kept, None
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
-                    if self.node.on_error == "raise":
+                    if isinstance(self.node, TakeWhile) or self.node.on_error == "raise":
                         return results, kept, Failure(self.wrap(block, row, error))
                     self.skip(block, row, error, scope)
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
 
     def wrap(self, block: Block, row: int, error: Exception) -> PenstockError:
-        kind = "the predicate" if isinstance(self.node, Filter) else "the function"
-        wrapped = UserFunctionError(
-            f"{kind} raised {type(error).__name__}: {error}",
-            where=f"{self.node.label}, {block.describe(row)}, value {preview(block.element(row))}",
-        )
-        wrapped.__cause__ = error
-        return wrapped
+        kind = "the function" if isinstance(self.node, Map) else "the predicate"
+        return user_error(self.node, block, row, error, kind)
 
     def skip(self, block: Block, row: int, error: Exception, scope: Scope) -> None:
         text = "".join(traceback.format_exception(error))
         where = f"{block.describe(row)}, value {preview(block.element(row))}"
         scope.task_log.skipped.append(Skipped(where, self.node.label, f"{type(error).__name__}: {error}", text))
+
+
+def user_error(node: Node, block: Block, row: int, error: Exception, kind: str = "the function") -> UserFunctionError:
+    """What a function of `node` raised on row `row`, told with the element's origin and value and the verb's line."""
+    wrapped = UserFunctionError(
+        f"{kind} raised {type(error).__name__}: {error}",
+        where=f"{node.label}, {block.describe(row)}, value {preview(block.element(row))}",
+    )
+    wrapped.__cause__ = error
+    return wrapped
 
 
 class Staged:
@@ -333,9 +346,9 @@ def _break_signature(name: str, column: Column, promised: Spec, block: Block, la
 
 
 class FilterFunction:
-    """The elements for which the predicate is true."""
+    """The elements for which the predicate is true; under `take_while`, those before the first for which it is not."""
 
-    def __init__(self, node: Filter) -> None:
+    def __init__(self, node: Filter | TakeWhile) -> None:
         self._node = node
         self._calls = _Calls(node, node.predicate, False, None)
         self._compiled: Compiled | None = None
@@ -349,7 +362,7 @@ class FilterFunction:
             allocate = scope.aside().allocate
             result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()), allocate)
             if result is not None and _is_mask(result[1]):
-                return _masked(block, result[1][0])
+                return _masked(block, result[1][0], stops=self._calls.stops)
         return self._eager(block, scope)
 
     def _values(self, block: Block, scope: Scope) -> Block:
@@ -369,7 +382,7 @@ class FilterFunction:
             ):
                 where = f"{self._node.label}, {block.describe(place)}"
                 error = StructureError(
-                    "filter: the predicate's result", got=preview(value), expected="one bool", where=where,
+                    f"{self._node.verb}: the predicate's result", got=preview(value), expected="one bool", where=where,
                     remedy="compare, as in x % 2 != 0",
                 )  # fmt: skip
                 failure = Failure(error)
@@ -391,10 +404,13 @@ def _is_mask(columns: tuple[Column, ...]) -> bool:
     )
 
 
-def _masked(block: Block, mask: Column) -> Block:
+def _masked(block: Block, mask: Column, *, stops: bool) -> Block:
     assert isinstance(mask, ArrayColumn)
     if mask.values.all():
         return block
+    if stops:
+        first = int(np.argmin(mask.values))
+        return block.slice(0, first) if first else empty_block(block.origins.take(_NONE))
     kept = np.flatnonzero(mask.values)
     chosen = block.take(kept) if len(kept) else empty_block(block.origins.take(kept))
     return Block(chosen.structure, chosen.columns, chosen.origins, block.failure)

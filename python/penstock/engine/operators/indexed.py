@@ -24,6 +24,7 @@ from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
     ArrayFile,
+    AssertCardinality,
     Batch,
     Cache,
     Chain,
@@ -32,6 +33,7 @@ from penstock.graph.nodes import (
     Enumerate,
     Indexed,
     Map,
+    Mix,
     PaddedBatch,
     Permute,
     Prefetch,
@@ -44,6 +46,7 @@ from penstock.graph.nodes import (
     Zip,
     graft,
 )
+from penstock.graph.proportions import mixed
 from penstock.kernels.permute import permute
 
 
@@ -192,14 +195,39 @@ class ConcatenateOperator(IndexedOperator):
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         parts = [(places, source.rows(within, scope)) for source, places, within in self._split(positions)]
-        full = sorted((part for part in parts if len(part[1])), key=lambda part: int(part[0][0]))
-        if full:
-            seen = [Seen.of(self.node, block) for _, block in full]
-            scope.task_log.seen.append(seen[0])
-            pairs = zip(full, seen, strict=True)
-            odd = {id(b): Failure(disagreement(seen[0], s)) for (_, b), s in pairs if not agree(seen[0], s)}
-            parts = [(places, empty_block(NOWHERE, odd[id(b)]) if id(b) in odd else b) for places, b in parts]
-        return interleave_blocks(parts, positions)
+        return interleave_blocks(_agreeing(self.node, parts, scope), positions)
+
+
+def _agreeing(node: Node, parts: Sequence[tuple[Indices, Block]], scope: Scope) -> Sequence[tuple[Indices, Block]]:
+    """Blocks of several inputs; one whose elements differ from those of the first in order fails where it begins."""
+    full = sorted((part for part in parts if len(part[1])), key=lambda part: int(part[0][0]))
+    if not full:
+        return parts
+    seen = [Seen.of(node, block) for _, block in full]
+    scope.task_log.seen.append(seen[0])
+    pairs = zip(full, seen, strict=True)
+    odd = {id(b): Failure(disagreement(seen[0], s)) for (_, b), s in pairs if not agree(seen[0], s)}
+    return [(places, empty_block(NOWHERE, odd[id(b)]) if id(b) in odd else b) for places, b in parts]
+
+
+class MixOperator(IndexedOperator):
+    """Element i is the one that the proportions put at place i."""
+
+    node: Mix
+
+    def _split(self, positions: Indices) -> list[tuple[IndexedOperator, Indices, Indices]]:
+        """(input, places in `positions`, positions in that input) for each input that has any."""
+        chosen, within = mixed(positions, self.node.proportions)
+        places = [(source, np.flatnonzero(chosen == number)) for number, source in enumerate(self.inputs)]
+        return [(source, of_it, within[of_it]) for source, of_it in places if len(of_it)]
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        parts = [(places, source.origins(within, scope)) for source, places, within in self._split(positions)]
+        return interleave_origins(parts)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        parts = [(places, source.rows(within, scope)) for source, places, within in self._split(positions)]
+        return interleave_blocks(_agreeing(self.node, parts, scope), positions)
 
 
 class RepeatOperator(IndexedOperator):
@@ -388,9 +416,11 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Enumerate: EnumerateOperator,
     Permute: PermuteOperator,
     Stride: StrideOperator,
+    AssertCardinality: PassThroughOperator,
     Prefetch: PassThroughOperator,
     WithOptions: PassThroughOperator,
     Concatenate: ConcatenateOperator,
+    Mix: MixOperator,
     Repeat: RepeatOperator,
     Batch: BatchOperator,
     PaddedBatch: BatchOperator,

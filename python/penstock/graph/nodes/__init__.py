@@ -11,15 +11,19 @@ from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.files import ArrayFile
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
+from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import FlatMap, Interleave, Nesting, Window
-from penstock.graph.nodes.order import Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
+from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
+from penstock.graph.nodes.stateful import Resample, Scan, TakeWhile, Unique
 
 __all__ = [
     "ArrayFile",
+    "AssertCardinality",
     "Batch",
     "Cache",
     "Chain",
+    "Choose",
     "Concatenate",
     "Counter",
     "Enumerate",
@@ -30,6 +34,7 @@ __all__ = [
     "Indexed",
     "Interleave",
     "Map",
+    "Mix",
     "Nesting",
     "OnError",
     "PaddedBatch",
@@ -38,13 +43,18 @@ __all__ = [
     "Random",
     "Range",
     "Repeat",
+    "Resample",
+    "Sample",
+    "Scan",
     "Shard",
     "Shuffle",
     "Skip",
     "Slices",
     "Stride",
     "Take",
+    "TakeWhile",
     "Unbatch",
+    "Unique",
     "Window",
     "WithOptions",
     "Zip",

@@ -34,7 +34,7 @@ class Map(Node):
 
     @cached_property
     def label(self) -> str:
-        return f"{'random_map' if self.takes_rng else 'map'} at {self.location}"
+        return f"{'random_map' if self.takes_rng else self.verb} at {self.location}"
 
     def cardinality(self) -> int:
         count = self.input.cardinality()

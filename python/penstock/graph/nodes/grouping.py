@@ -10,6 +10,7 @@ from penstock.block.spec import Spec
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
 from penstock.graph.nodes.element import Map
 from penstock.graph.nodes.sources import Indexed
+from penstock.graph.nodes.stateful import Resample, Scan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,6 +100,6 @@ class Unbatch(Node):
 
 def _is_promised(node: Node) -> bool:
     """Whether the shapes of its signature hold for every element, rather than being those of the first one."""
-    if isinstance(node, Map | Indexed):
+    if isinstance(node, Map | Indexed | Scan | Resample):
         return isinstance(node, Map) and node.declared is not None
     return all(_is_promised(source) for source in node.inputs)

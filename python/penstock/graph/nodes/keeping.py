@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.graph.node import INFINITE, Node
+from penstock.graph.node import Node
 from penstock.options import Options
 
 
@@ -15,9 +15,6 @@ class Cache(Node):
 
     store: Any
     verb: ClassVar[str] = "cache"
-
-    def index_obstacle(self) -> str | None:
-        return "keeps an endless input, which has no places to keep it by" if self.cardinality() == INFINITE else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -134,6 +134,24 @@ class Shard(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class AssertCardinality(Node):
+    """The input, held to `count` elements (INFINITE: to no end)."""
+
+    count: int
+    verb: ClassVar[str] = "assert_cardinality"
+
+    def cardinality(self) -> int:
+        return self.count
+
+    def index_obstacle(self) -> str | None:
+        holds = self.input.cardinality() == self.count
+        return None if holds else "counts what comes, as it is not known to be what is asserted"
+
+    def parameters(self) -> dict[str, Any]:
+        return {"count": self.count}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Stride(Node):
     """Input elements start, start + step, ...: `count` of them (INFINITE: to no end).
 

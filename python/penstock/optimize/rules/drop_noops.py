@@ -1,13 +1,13 @@
 """Drop what changes nothing.
 
 A prefetch inside the graph is dropped because every stage runs ahead of the next one anyway; the one at the root is
-kept, as it says how far. take, skip, shard and repeat go when they keep everything.
+kept, as it says how far. take, skip, shard and repeat go when they keep everything, and what is asserted and known.
 """
 
 from __future__ import annotations
 
 from penstock.graph.node import Node
-from penstock.graph.nodes import Prefetch, Repeat, Shard, Skip, Stride, Take
+from penstock.graph.nodes import AssertCardinality, Prefetch, Repeat, Shard, Skip, Stride, Take
 from penstock.optimize.rule import Rule
 
 
@@ -20,6 +20,7 @@ def rewrite(node: Node, is_root: bool) -> Node:
         or (isinstance(node, Skip) and node.count == 0)
         or (isinstance(node, Shard) and node.num_shards == 1)
         or (isinstance(node, Repeat) and node.count == 1)
+        or (isinstance(node, AssertCardinality) and node.count == count)
         or (isinstance(node, Stride) and (node.start, node.step, node.count) == (0, 1, count))
     )
     return node.input if idle else node

@@ -9,31 +9,43 @@ from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
 from penstock.engine.operators.barriers.grouping import BatchBarrier
 from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
+from penstock.engine.operators.barriers.mixing import ChooseBarrier, MixBarrier, SampleBarrier
 from penstock.engine.operators.barriers.nested import NestedBarrier
 from penstock.engine.operators.barriers.order import (
+    AssertCardinalityBarrier,
     EnumerateBarrier,
     ShardBarrier,
     SkipBarrier,
     StrideBarrier,
     TakeBarrier,
 )
+from penstock.engine.operators.barriers.resample import ResampleBarrier
 from penstock.engine.operators.barriers.shuffle import shuffle_barrier
+from penstock.engine.operators.barriers.stateful import ScanBarrier, TakeWhileBarrier, UniqueBarrier
 from penstock.engine.operators.barriers.windows import WindowBarrier
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
+    AssertCardinality,
     Batch,
     Cache,
+    Choose,
     Enumerate,
     FlatMap,
     Interleave,
+    Mix,
     Nesting,
     PaddedBatch,
+    Resample,
+    Sample,
+    Scan,
     Shard,
     Shuffle,
     Skip,
     Stride,
     Take,
+    TakeWhile,
+    Unique,
     Window,
     Zip,
 )
@@ -62,4 +74,12 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     FlatMap: _nested,
     Interleave: _nested,
     Window: WindowBarrier,
+    AssertCardinality: AssertCardinalityBarrier,
+    Scan: ScanBarrier,
+    TakeWhile: TakeWhileBarrier,
+    Unique: UniqueBarrier,
+    Resample: ResampleBarrier,
+    Sample: SampleBarrier,
+    Choose: ChooseBarrier,
+    Mix: MixBarrier,
 }

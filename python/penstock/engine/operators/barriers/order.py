@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.block.block import Block, concat_blocks
+from penstock.block.block import Block, Failure, concat_blocks
 from penstock.block.columns import Indices
+from penstock.block.origin import NOWHERE
 from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import enumerate_block
 from penstock.engine.scope import Scope
-from penstock.graph.nodes import Enumerate, Shard, Skip, Stride, Take
+from penstock.errors import CardinalityError
+from penstock.graph.nodes import AssertCardinality, Enumerate, Shard, Skip, Stride, Take
 
 
 class TakeBarrier(Barrier):
@@ -61,6 +64,34 @@ class ShardBarrier(Barrier):
         self._seen += len(block)
         rows: Indices = np.arange(first, len(block), self.node.num_shards, dtype=np.int64)
         return [block.take(rows)] if len(rows) else []
+
+
+class AssertCardinalityBarrier(Barrier):
+    """Passes on as many as are asserted; then fails if more come, or fewer came."""
+
+    node: AssertCardinality
+
+    def __init__(self, node: AssertCardinality, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._seen = 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        left = self.node.count - self._seen
+        self._seen += len(block)
+        if self.node.count < 0 or len(block) <= left:
+            return [block]
+        self.wants = None
+        return [block.fail(left, self._wrong("more than that"))]
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self.wants = None
+        if self._seen == self.node.count:
+            return []
+        return [empty_block(NOWHERE, Failure(self._wrong(f"{self._seen} elements")))]
+
+    def _wrong(self, got: str) -> CardinalityError:
+        asserted = "elements without end" if self.node.count < 0 else f"{self.node.count} elements"
+        return CardinalityError("another number of elements", got=got, expected=asserted, where=self.node.label)
 
 
 class StrideBarrier(Barrier):
