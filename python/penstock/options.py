@@ -27,6 +27,8 @@ class Options:
     executor: where segments run: "threads", "processes" (functions known to be pure in worker processes, the rest in
         threads), or "inline" (in the consumer's own thread, nothing ahead). A map's own `executor` goes before it. Not
         said: threads, and processes for pure functions that are measured to hold the GIL.
+    max_image_pixels: height times width that the header of an image may claim before it is refused, unread; default
+        178,956,970 (where Pillow refuses). For the functions of map and filter, wherever they run.
     block_size: elements per block, instead of a measured size; never changes a result.
     skip_rules: names of optimizer rules not to apply; never changes a result.
     """
@@ -37,11 +39,12 @@ class Options:
     deterministic: bool | None = None
     seed: int | Literal["entropy"] | None = None
     executor: Literal["threads", "processes", "inline"] | None = None
+    max_image_pixels: int | None = None
     block_size: int | None = None
     skip_rules: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("cpu_budget", "block_size"):
+        for name in ("cpu_budget", "block_size", "max_image_pixels"):
             require_integer("Options", name, getattr(self, name), minimum=1, optional=True)
         for name in ("ram_budget", "cache_budget"):
             if getattr(self, name) is not None:

@@ -55,7 +55,7 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
     "Spec": (ps.Spec, "batched dtype is_compatible_with merge shape"),
 }
 
-OPTIONS = "cpu_budget ram_budget cache_budget deterministic seed executor block_size skip_rules"
+OPTIONS = "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size skip_rules"
 
 
 @pytest.mark.parametrize("module", NAMES)

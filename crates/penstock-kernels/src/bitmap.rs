@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 
+use crate::exif::Orientation;
 use crate::fault::{check_pixels, DecodeFault};
 use crate::image::Image;
 use crate::png::{convert, luma};
@@ -12,7 +13,9 @@ use crate::png::{convert, luma};
 const SPARE_BYTES: u64 = 1 << 26;
 
 /// Decode to 8 bits a channel; `channels` 1 to 4, or 0 for what is stored (of a GIF 3, of a BMP or WebP 3 or 4).
-pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u8>, DecodeFault> {
+///
+/// Upright, by its EXIF, if `is_oriented`: only a WebP may have one.
+pub fn decode(data: &[u8], channels: usize, limit_pixels: usize, is_oriented: bool) -> Result<Image<u8>, DecodeFault> {
     let (format, name) = match data {
         [b'B', b'M', ..] => (ImageFormat::Bmp, "BMP"),
         [b'G', b'I', b'F', b'8', ..] => (ImageFormat::Gif, "GIF"),
@@ -29,10 +32,12 @@ pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image
     let mut limits = Limits::default();
     limits.max_alloc = Some(limit_pixels as u64 * 8 + SPARE_BYTES);
     reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(fault)?;
+    let mut decoder = reader.into_decoder().map_err(fault)?;
     let (width, height) = decoder.dimensions();
     let (width, height) = (width as usize, height as usize);
     check_pixels(width, height, limit_pixels)?;
+    let exif = if is_oriented { decoder.exif_metadata().map_err(fault)? } else { None };
+    let orientation = exif.as_deref().map(Orientation::from_tiff).unwrap_or_default();
     let decoded = DynamicImage::from_decoder(decoder).map_err(fault)?;
     let has_alpha = decoded.color().has_alpha();
     let wanted = match (channels, format) {
@@ -42,5 +47,6 @@ pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image
     };
     let (pixels, stored) =
         if has_alpha { (decoded.into_rgba8().into_raw(), 4) } else { (decoded.into_rgb8().into_raw(), 3) };
-    Ok(Image { data: convert(pixels, stored, wanted, u8::MAX, luma), height, width, channels: wanted })
+    let data = convert(pixels, stored, wanted, u8::MAX, luma);
+    Ok(orientation.applied(Image { data, height, width, channels: wanted }))
 }

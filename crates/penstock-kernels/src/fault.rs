@@ -2,15 +2,20 @@
 
 use std::fmt;
 
-/// Bytes are not what the decoder takes; `reason` says why, with the byte offset where it is known.
+/// Bytes are not what the decoder takes; `reason` says why, with the byte offset where it is known, `remedy` what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeFault {
     pub reason: String,
+    pub remedy: Option<&'static str>,
 }
 
 impl DecodeFault {
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { reason: reason.into(), remedy: None }
+    }
+
+    pub fn with_remedy(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
     }
 
     /// The fault of bytes that do not start as a `format` file does.
@@ -38,7 +43,8 @@ pub fn check_pixels(width: usize, height: usize, limit: usize) -> Result<usize, 
         Some(0) => Err(DecodeFault::new(format!("no pixels: its header says {width} x {height}"))),
         Some(pixels) if pixels <= limit => Ok(pixels),
         _ => {
-            Err(DecodeFault::new(format!("too large: its header says {width} x {height} pixels, the limit is {limit}")))
+            let reason = format!("too large: its header says {width} x {height} pixels, the limit is {limit}");
+            Err(DecodeFault::new(reason).with_remedy("raise Options(max_image_pixels=...) if the file is trusted"))
         }
     }
 }

@@ -20,7 +20,7 @@ pub use steps::{Kind, Step};
 
 use crate::fault::DecodeFault;
 use crate::file::read_whole;
-use crate::jpeg::{self, with_decoder, Request};
+use crate::jpeg::{self, with_decoder, Reading, Request, Window};
 use crate::resize::{Filter, Resizer, Sample, Shape, View};
 use color::channel_means;
 use rows::{apply, finish_streams, load, split};
@@ -82,11 +82,21 @@ pub enum Source<'a> {
     File(&'a Path),
 }
 
+/// How the files of a block are read. `is_fast`: a region of at least twice the size of the output may be decoded at 1/2,
+/// 1/4 or 1/8 of its size.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoding {
+    pub reading: Reading,
+    pub is_fast: bool,
+}
+
 /// Memory that a thread uses again for its next image.
 #[derive(Default)]
 struct Scratch {
     file: Vec<u8>,
     pixels: Vec<u8>,
+    /// The pixels turned upright, of an image that is stored otherwise.
+    upright: Vec<u8>,
     resizer: Resizer,
     row: Vec<f32>,
     planes: Vec<f32>,
@@ -109,15 +119,15 @@ const KEPT_BYTES: usize = 64 << 20;
 
 thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
 
-/// Decode JPEGs, or a region of each, and write them into `out`, one after another. `channels` as in `Request`.
+/// Decode JPEGs, or a region of each, and write them into `out`, one after another.
 pub fn jpegs<T: Store>(
     plan: &Plan,
     sources: &[Source],
     regions: Regions,
-    channels: usize,
-    limit_pixels: usize,
+    decoding: Decoding,
     out: &mut [T],
 ) -> Vec<Failure> {
+    let target = (decoding.is_fast && plan.resize != Resize::None).then_some((plan.shape.height, plan.shape.width));
     let failures = each(plan, out, |image, scratch, place| {
         let mut file = std::mem::take(&mut scratch.file);
         let contents = match sources[image] {
@@ -125,30 +135,47 @@ pub fn jpegs<T: Store>(
             Source::File(path) => read_whole(path, &mut file).map_err(|error| DecodeFault::new(error.to_string())),
         };
         let mut pixels = std::mem::take(&mut scratch.pixels);
+        let mut upright = std::mem::take(&mut scratch.upright);
         let done = contents.and_then(|contents| {
             let region = if regions.need_shapes() {
-                let [height, width, _] = jpeg::shape(contents)?;
+                let [height, width, _] = jpeg::shape(contents, decoding.reading.is_oriented)?;
                 regions.of(image, height, width)?
             } else {
                 regions.of(image, 0, 0)?
             };
-            let request = Request { channels, region, limit_pixels };
+            let request = Request { reading: decoding.reading, region, target };
             let window = with_decoder(|decoder| decoder.decode(contents, request, &mut pixels))?;
-            let shape = Shape { height: window.height, width: window.width, channels: window.channels };
-            let view = View { data: &pixels, first: window.first, pitch: window.pitch, shape };
-            run(plan, scratch, view, image, place)
+            let (view, spans) = view_of(&window, &pixels, &mut upright);
+            run(plan, scratch, view, spans, image, place)
         });
-        (scratch.file, scratch.pixels) = (file, pixels);
+        (scratch.file, scratch.pixels, scratch.upright) = (file, pixels, upright);
         done
     });
     SCRATCH.with_borrow_mut(|scratch| {
-        for kept in [&mut scratch.file, &mut scratch.pixels] {
+        for kept in [&mut scratch.file, &mut scratch.pixels, &mut scratch.upright] {
             if kept.capacity() > KEPT_BYTES {
                 *kept = Vec::new();
             }
         }
     });
     failures
+}
+
+/// Where a region starts and how long it is, (down, across), in pixels and fractions.
+type Spans = [(f32, f32); 2];
+
+/// The decoded pixels upright, and what of them is the region.
+fn view_of<'a>(window: &Window, pixels: &'a [u8], upright: &'a mut Vec<u8>) -> (View<'a, u8>, Spans) {
+    let &Window { first, pitch, height, width, channels, spans: [down, across], orientation } = window;
+    if orientation.is_upright() {
+        let shape = Shape { height, width, channels };
+        return (View { data: pixels, first, pitch, shape }, [down, across]);
+    }
+    orientation.turn(&pixels[first..], pitch, (height, width, channels), upright);
+    let spans = orientation.spans(down, across, height, width);
+    let (height, width) = orientation.upright(height, width);
+    let shape = Shape { height, width, channels };
+    (View { data: upright, first: 0, pitch: width * channels, shape }, spans)
 }
 
 /// As `jpegs`, from images that are decoded: each its values and its shape.
@@ -169,7 +196,8 @@ pub fn pixels<S: Sample, T: Store>(
                 View { data, first: region.top * pitch + region.left * whole.channels, pitch, shape }
             }
         };
-        run(plan, scratch, view, image, place)
+        let spans = [(0.0, view.shape.height as f32), (0.0, view.shape.width as f32)];
+        run(plan, scratch, view, spans, image, place)
     })
 }
 
@@ -199,6 +227,7 @@ fn run<S: Sample, T: Store>(
     plan: &Plan,
     scratch: &mut Scratch,
     view: View<S>,
+    spans: Spans,
     image: usize,
     place: Place<T>,
 ) -> Result<(), DecodeFault> {
@@ -213,7 +242,7 @@ fn run<S: Sample, T: Store>(
     }
     let mirrored = plan.program.mirrored(image);
     if let Resize::By(filter) = plan.resize {
-        scratch.resizer.begin(from, height, width, filter, mirrored);
+        scratch.resizer.begin_within(from, spans, (height, width), filter, mirrored);
     }
     let resizer = &mut scratch.resizer;
     let read = |y: usize, row: &mut [f32]| {

@@ -8,41 +8,42 @@ mod decoder;
 mod encoder;
 mod markers;
 
-pub use decoder::{with_decoder, Decoder, Request, Window};
+pub use decoder::{with_decoder, Decoder, Reading, Request, Window};
 pub use encoder::{encode, Encoding, Sampling};
 pub use markers::shape;
 
 use crate::fault::DecodeFault;
 use crate::image::{crop, Image, Region};
 
-/// Decode a whole JPEG into rows of `channels` bytes a pixel: 1, 3, or 0 for what is stored (grey 1, anything else 3).
-pub fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u8>, DecodeFault> {
+/// Decode a whole JPEG.
+pub fn decode(data: &[u8], reading: Reading) -> Result<Image<u8>, DecodeFault> {
     let mut pixels = Vec::new();
-    let request = Request { channels, region: None, limit_pixels };
+    let request = Request { reading, region: None, target: None };
     let window = with_decoder(|decoder| decoder.decode(data, request, &mut pixels))?;
     pixels.truncate(window.height * window.pitch);
-    Ok(Image { data: pixels, height: window.height, width: window.width, channels: window.channels })
+    let image = Image { data: pixels, height: window.height, width: window.width, channels: window.channels };
+    Ok(window.orientation.applied(image))
 }
 
 /// Decode a region: equal to the same part of the whole image. Errors of rows below it may go unseen.
-pub fn decode_region(
-    data: &[u8],
-    channels: usize,
-    region: Region,
-    limit_pixels: usize,
-) -> Result<Image<u8>, DecodeFault> {
+pub fn decode_region(data: &[u8], region: Region, reading: Reading) -> Result<Image<u8>, DecodeFault> {
     let mut pixels = Vec::new();
-    let request = Request { channels, region: Some(region), limit_pixels };
+    let request = Request { reading, region: Some(region), target: None };
     let window = with_decoder(|decoder| decoder.decode(data, request, &mut pixels))?;
-    let Window { first, pitch, height, width, channels } = window;
+    let Window { first, pitch, height, width, channels, .. } = window;
     let part = Region { top: 0, left: 0, height, width };
-    Ok(Image { data: crop(&pixels[first..], pitch, channels, part), height, width, channels })
+    let image = Image { data: crop(&pixels[first..], pitch, channels, part), height, width, channels };
+    Ok(window.orientation.applied(image))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::resize::Shape;
+
+    fn reading(limit_pixels: usize) -> Reading {
+        Reading { channels: 3, limit_pixels, allow_truncated: false, is_oriented: true }
+    }
 
     fn picture(height: usize, width: usize) -> Vec<u8> {
         let value = |at: usize| (at * at / 7 + at * 31 + at / width * 5) as u8;
@@ -63,14 +64,14 @@ mod tests {
         for (sampling, progressive) in samplings.into_iter().flat_map(|s| [(s, false), (s, true)]) {
             let encoding = Encoding { quality: 90, progressive, optimize: false, sampling };
             let file = encode(&picture(height, width), Shape { height, width, channels: 3 }, encoding).unwrap();
-            assert_eq!(shape(&file), Ok([height, width, 3]));
-            let whole = decode(&file, 3, 1 << 20).unwrap();
+            assert_eq!(shape(&file, true), Ok([height, width, 3]));
+            let whole = decode(&file, reading(1 << 20)).unwrap();
             for top in [0, 1, 7, 15, 16, 17, 33, 60] {
                 for left in [0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 64, 92] {
                     for (rows, columns) in [(1, 1), (2, 3), (16, 16), (17, 31), (61, 93)] {
                         let (rows, columns) = (rows.min(height - top), columns.min(width - left));
                         let region = Region { top, left, height: rows, width: columns };
-                        let ours = decode_region(&file, 3, region, 1 << 20).unwrap();
+                        let ours = decode_region(&file, region, reading(1 << 20)).unwrap();
                         let expected = crop(&whole.data, width * 3, 3, region);
                         assert_eq!(ours.data, expected, "{sampling:?}, progressive {progressive}, {region:?}");
                     }
@@ -83,10 +84,10 @@ mod tests {
     fn a_decoder_works_after_a_failure() {
         let encoding = Encoding { quality: 90, progressive: false, optimize: false, sampling: Sampling::HalfBoth };
         let file = encode(&picture(20, 20), Shape { height: 20, width: 20, channels: 3 }, encoding).unwrap();
-        let expected = decode(&file, 3, 400).unwrap();
+        let expected = decode(&file, reading(400)).unwrap();
         for end in 0..file.len() {
-            assert!(decode(&file[..end], 3, 400).is_err());
-            assert_eq!(decode(&file, 3, 400).unwrap(), expected);
+            assert!(decode(&file[..end], reading(400)).is_err());
+            assert_eq!(decode(&file, reading(400)).unwrap(), expected);
         }
     }
 }

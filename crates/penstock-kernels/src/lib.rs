@@ -4,6 +4,7 @@
 //! Bytes from outside give an error, never a panic.
 
 pub mod bitmap;
+pub mod exif;
 pub mod fault;
 pub mod file;
 pub mod fused;

@@ -7,38 +7,51 @@ use std::io::Cursor;
 
 use png::{BitDepth, ColorType, Compression, Decoder, DeflateCompression, Encoder, Limits, Transformations};
 
+use crate::exif::Orientation;
 use crate::fault::{check_pixels, DecodeFault};
 use crate::image::Image;
 use crate::resize::Shape;
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Decode to 8 bits a channel; of 16 stored ones the upper 8 are kept.
-pub fn decode_u8(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u8>, DecodeFault> {
+/// Decode to 8 bits a channel; of 16 stored ones the upper 8 are kept. Upright, by its EXIF, if `is_oriented`.
+pub fn decode_u8(
+    data: &[u8],
+    channels: usize,
+    limit_pixels: usize,
+    is_oriented: bool,
+) -> Result<Image<u8>, DecodeFault> {
     let raw = decode(data, channels, limit_pixels)?;
+    let orientation = if is_oriented { raw.orientation } else { Orientation::default() };
     let bytes = if raw.wide { raw.data.chunks_exact(2).map(|pair| pair[0]).collect() } else { raw.data };
-    Ok(Image {
+    Ok(orientation.applied(Image {
         data: convert(bytes, raw.stored, raw.wanted, u8::MAX, luma),
         height: raw.height,
         width: raw.width,
         channels: raw.wanted,
-    })
+    }))
 }
 
 /// Decode to 16 bits a channel; 8 stored ones are repeated (times 257).
-pub fn decode_u16(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Image<u16>, DecodeFault> {
+pub fn decode_u16(
+    data: &[u8],
+    channels: usize,
+    limit_pixels: usize,
+    is_oriented: bool,
+) -> Result<Image<u16>, DecodeFault> {
     let raw = decode(data, channels, limit_pixels)?;
+    let orientation = if is_oriented { raw.orientation } else { Orientation::default() };
     let words = if raw.wide {
         raw.data.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
     } else {
         raw.data.iter().map(|&byte| u16::from(byte) * 257).collect()
     };
-    Ok(Image {
+    Ok(orientation.applied(Image {
         data: convert(words, raw.stored, raw.wanted, u16::MAX, luma),
         height: raw.height,
         width: raw.width,
         channels: raw.wanted,
-    })
+    }))
 }
 
 struct Raw {
@@ -48,6 +61,7 @@ struct Raw {
     wanted: usize,
     height: usize,
     width: usize,
+    orientation: Orientation,
 }
 
 fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, DecodeFault> {
@@ -74,13 +88,15 @@ fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, Deco
     let mut pixels = vec![0; size];
     reader.next_frame(&mut pixels).map_err(fault)?;
     reader.finish().map_err(fault)?;
+    let orientation = reader.info().exif_metadata.as_deref().map(Orientation::from_tiff).unwrap_or_default();
     let (color, depth) = reader.output_color_type();
     let wanted = match (channels, stored_color) {
         (0, ColorType::Indexed) => 3 + usize::from(transparent),
         (0, color) => color.samples(),
         (given, _) => given,
     };
-    Ok(Raw { data: pixels, wide: depth == BitDepth::Sixteen, stored: color.samples(), wanted, height, width })
+    let wide = depth == BitDepth::Sixteen;
+    Ok(Raw { data: pixels, wide, stored: color.samples(), wanted, height, width, orientation })
 }
 
 /// Encode rows of big-endian samples, 16 bits if `wide`; `level` 0 (none) to 9 of deflate, or None for a balance.

@@ -53,11 +53,24 @@ pub struct Resizer {
 impl Resizer {
     /// Begin an image; `mirrored`: each row is given from right to left.
     pub fn begin(&mut self, from: Shape, height: usize, width: usize, filter: Filter, mirrored: bool) {
-        self.sideways.set(from.width, width, filter);
+        let spans = [(0.0, from.height as f32), (0.0, from.width as f32)];
+        self.begin_within(from, spans, (height, width), filter, mirrored);
+    }
+
+    /// As `begin`, for the part of the image that starts there and is so long, (down, across), in pixels and fractions.
+    pub fn begin_within(
+        &mut self,
+        from: Shape,
+        spans: [(f32, f32); 2],
+        (height, width): (usize, usize),
+        filter: Filter,
+        mirrored: bool,
+    ) {
+        self.sideways.set_within(from.width, spans[1], width, filter);
         if mirrored {
             self.sideways.mirror();
         }
-        self.down.set(from.height, height, filter);
+        self.down.set_within(from.height, spans[0], height, filter);
         if from.channels == 3 {
             self.wide.set(&self.sideways);
         }

@@ -6,15 +6,19 @@ use std::path::PathBuf;
 use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray3, PyUntypedArrayMethods};
 use penstock_kernels::fault::DecodeFault;
 use penstock_kernels::image::{Image, Region};
+use penstock_kernels::jpeg::Reading;
 use penstock_kernels::resize::Shape;
 use penstock_kernels::{bitmap, file, jpeg, png};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{IntoPyDict, PyBytes};
 
 fn decode_error(py: Python<'_>, fault: &DecodeFault) -> PyErr {
-    let raised = || py.import("penstock.errors")?.getattr("DecodeError")?.call1((&fault.reason,));
+    let raised = || {
+        let remedy = [("remedy", fault.remedy)].into_py_dict(py)?;
+        py.import("penstock.errors")?.getattr("DecodeError")?.call((&fault.reason,), Some(&remedy))
+    };
     raised().map_or_else(|error| error, PyErr::from_value)
 }
 
@@ -35,8 +39,11 @@ pub fn decode_jpeg(
     data: PyBackedBytes,
     channels: usize,
     limit_pixels: usize,
+    allow_truncated: bool,
+    is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
-    let decoded = py.detach(|| jpeg::decode(&data, channels, limit_pixels));
+    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented };
+    let decoded = py.detach(|| jpeg::decode(&data, reading));
     to_array(py, decoded)
 }
 
@@ -46,8 +53,9 @@ pub fn decode_png_u8(
     data: PyBackedBytes,
     channels: usize,
     limit_pixels: usize,
+    is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
-    let decoded = py.detach(|| png::decode_u8(&data, channels, limit_pixels));
+    let decoded = py.detach(|| png::decode_u8(&data, channels, limit_pixels, is_oriented));
     to_array(py, decoded)
 }
 
@@ -57,8 +65,9 @@ pub fn decode_png_u16(
     data: PyBackedBytes,
     channels: usize,
     limit_pixels: usize,
+    is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u16>>> {
-    let decoded = py.detach(|| png::decode_u16(&data, channels, limit_pixels));
+    let decoded = py.detach(|| png::decode_u16(&data, channels, limit_pixels, is_oriented));
     to_array(py, decoded)
 }
 
@@ -69,10 +78,13 @@ pub fn decode_jpeg_region(
     region: (usize, usize, usize, usize),
     channels: usize,
     limit_pixels: usize,
+    allow_truncated: bool,
+    is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
     let (top, left, height, width) = region;
     let region = Region { top, left, height, width };
-    let decoded = py.detach(|| jpeg::decode_region(&data, channels, region, limit_pixels));
+    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented };
+    let decoded = py.detach(|| jpeg::decode_region(&data, region, reading));
     to_array(py, decoded)
 }
 
@@ -82,8 +94,9 @@ pub fn decode_bitmap(
     data: PyBackedBytes,
     channels: usize,
     limit_pixels: usize,
+    is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
-    let decoded = py.detach(|| bitmap::decode(&data, channels, limit_pixels));
+    let decoded = py.detach(|| bitmap::decode(&data, channels, limit_pixels, is_oriented));
     to_array(py, decoded)
 }
 

@@ -8,8 +8,10 @@ use numpy::{
     PyUntypedArray, PyUntypedArrayMethods,
 };
 use penstock_kernels::fault::DecodeFault;
-use penstock_kernels::fused::{self, Crop, Failure, Kind, Layout, Plan, Regions, Resize, Source, Step, Store};
-use penstock_kernels::jpeg;
+use penstock_kernels::fused::{
+    self, Crop, Decoding, Failure, Kind, Layout, Plan, Regions, Resize, Source, Step, Store,
+};
+use penstock_kernels::jpeg::{self, Reading};
 use penstock_kernels::resize::{Filter, Shape};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -65,10 +67,14 @@ fn reasons(failures: Vec<Failure>) -> Reasons {
 }
 
 #[pyfunction]
-pub fn jpeg_shapes<'py>(py: Python<'py>, contents: Vec<Content>) -> PyResult<(Bound<'py, PyArray2<i32>>, Reasons)> {
+pub fn jpeg_shapes<'py>(
+    py: Python<'py>,
+    contents: Vec<Content>,
+    is_oriented: bool,
+) -> PyResult<(Bound<'py, PyArray2<i32>>, Reasons)> {
     let sources: Vec<Source> = contents.iter().map(Content::source).collect();
     let shape_of = |source| match source {
-        Source::Bytes(bytes) => jpeg::shape(bytes),
+        Source::Bytes(bytes) => jpeg::shape(bytes, is_oriented),
         Source::File(_) => Err(DecodeFault::new("a path, expected the bytes of a file")),
     };
     let found: Vec<Result<[usize; 3], DecodeFault>> =
@@ -229,13 +235,12 @@ trait Work {
 
 struct Jpegs<'a> {
     sources: &'a [Source<'a>],
-    channels: usize,
-    max_pixels: usize,
+    decoding: Decoding,
 }
 
 impl Work for Jpegs<'_> {
     fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure> {
-        fused::jpegs(plan, self.sources, regions, self.channels, self.max_pixels, out)
+        fused::jpegs(plan, self.sources, regions, self.decoding, out)
     }
 }
 
@@ -277,6 +282,9 @@ pub fn fused_images(
     out: Bound<'_, PyUntypedArray>,
     channels: usize,
     max_pixels: usize,
+    allow_truncated: bool,
+    is_oriented: bool,
+    is_fast: bool,
 ) -> PyResult<Reasons> {
     if ![0, 1, 3].contains(&channels) {
         return Err(PyValueError::new_err(format!("channels is {channels}, expected 0, 1 or 3")));
@@ -284,7 +292,8 @@ pub fn fused_images(
     let resize = resize_to(size, antialias, &steps, &out)?;
     let job = Job::new(contents.len(), regions.as_ref(), resize, Kind::Bytes, &steps, &out)?;
     let sources: Vec<Source> = contents.iter().map(Content::source).collect();
-    let work = Jpegs { sources: &sources, channels, max_pixels };
+    let reading = Reading { channels, limit_pixels: max_pixels, allow_truncated, is_oriented };
+    let work = Jpegs { sources: &sources, decoding: Decoding { reading, is_fast } };
     Ok(reasons(py.detach(|| job.run(work))))
 }
 

@@ -31,6 +31,7 @@ class Services:
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
     block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
     findings: where functions were found to run best, by step. crowd: how many run at once in this iterator.
+    max_image_pixels: as the option, None for the default.
     """
 
     seed: int
@@ -40,6 +41,7 @@ class Services:
     warn: Callable[[str], None]
     process_workers: int = 0
     executor: str | None = None
+    max_image_pixels: int | None = None
     sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
     block_size: int | None = None
     optimized: Callable[[Node], Node] = lambda node: node

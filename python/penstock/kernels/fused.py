@@ -37,7 +37,9 @@ from numpy.typing import NDArray
 
 from penstock import _native
 
-LIMIT_PIXELS = 2**28
+LIMIT_PIXELS = 178_956_970
+"""Pixels that a header may claim, unless said otherwise: where Pillow refuses too (half a GiB of RGB)."""
+
 Step = tuple[str, *tuple[Any, ...]]
 Regions = NDArray[np.integer] | tuple[str, *tuple[Any, ...]]
 Failures = list[tuple[int, str]]
@@ -53,13 +55,19 @@ def fused_images(
     steps: Sequence[Step] = (),
     channels: int = 3,
     max_pixels: int = LIMIT_PIXELS,
+    allow_truncated: bool = False,
+    oriented: bool = False,
+    fast: bool = False,
 ) -> Failures:
     """Decode JPEGs, or a region of each, resize them bilinearly to `size`, apply `steps`, and write row i of `out`.
 
     contents: bytes, or the paths (str) of files, which are read into memory that the thread uses again.
     Shapes: regions as above, or None for whole images; out [n, h, w, c] or, with "channels_first", [n, c, h, w],
     C-contiguous; size is its (h, w), or None where the regions have that size already.
-    channels: 1, 3, or 0 for what each file stores; must be those of out.
+    channels: 1, 3, or 0 for what each file stores; must be those of out. allow_truncated, oriented: as
+    `kernels.image.decode_jpeg`; regions and sizes are those of upright images then.
+    fast: a region of at least twice `size` may be decoded at 1/2, 1/4 or 1/8 of its sides, at least `size` still. Equal
+    on smooth images, and free of the aliasing that bilinear shrinking by two or more has; so not to the bit.
     Returns: the rows that failed, each with a reason, in order; they are zeros in `out`.
     Raises: ValueError, TypeError: steps or arrays that do not fit together; nothing was written then.
     Cost: the decoder's, plus 110 to 160 us for 224 x 224 float32 (benchmarks/micro/fused_image.py); one thread, no
@@ -68,7 +76,17 @@ def fused_images(
     there goes unseen, but a file without an end is an error all the same.
     """
     return _native.fused_images(
-        list(contents), _regions(regions), size, antialias, list(steps), out, channels, max_pixels
+        list(contents),
+        _regions(regions),
+        size,
+        antialias,
+        list(steps),
+        out,
+        channels,
+        max_pixels,
+        allow_truncated,
+        oriented,
+        fast,
     )
 
 
@@ -90,13 +108,15 @@ def fused_pixels(
     )
 
 
-def jpeg_shapes(contents: Sequence[bytes | bytearray | memoryview]) -> tuple[NDArray[np.int32], Failures]:
-    """Height, width and channels (1 or 3) of JPEGs, from their headers alone.
+def jpeg_shapes(
+    contents: Sequence[bytes | bytearray | memoryview], oriented: bool = False
+) -> tuple[NDArray[np.int32], Failures]:
+    """Height, width and channels (1 or 3) of JPEGs, from their headers alone; of the upright images if `oriented`.
 
     Shapes: result [n, 3] int32; zeros where a header could not be read, and that row with its reason beside it.
     Cost: below 1 us an image; releases the GIL.
     """
-    return _native.jpeg_shapes(list(contents))
+    return _native.jpeg_shapes(list(contents), oriented)
 
 
 def normalize_steps(mean: NDArray[np.float64], std: NDArray[np.float64], dtype: str) -> list[Step]:

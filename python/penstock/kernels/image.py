@@ -18,47 +18,66 @@ from penstock.kernels.fused import LIMIT_PIXELS, fused_pixels
 Image = NDArray[Any]
 
 
-def decode_jpeg(data: bytes, channels: int = 0, limit_pixels: int = LIMIT_PIXELS) -> NDArray[np.uint8]:
+def decode_jpeg(
+    data: bytes,
+    channels: int = 0,
+    limit_pixels: int = LIMIT_PIXELS,
+    *,
+    allow_truncated: bool = False,
+    oriented: bool = False,
+) -> NDArray[np.uint8]:
     """Decode a whole JPEG.
+
+    allow_truncated: a file that ends within its pixels gives those before its end, and grey (128) below; nothing else
+    that is wrong passes. oriented: upright, as its EXIF orientation says.
 
     Shapes: [h, w, c] uint8; c is 1 or 3, for `channels` 0 what is stored. CMYK becomes RGB.
     Raises: DecodeError: empty, another format, truncated, corrupt, or more than `limit_pixels` (checked first).
     Cost: 0.8 ms for 500 x 375 on one core (docs/decisions/2026-11-21-jpeg-library.md); releases the GIL.
     Source: libjpeg-turbo, accurate DCT, fancy upsampling; within 2 of the pixels that Pillow gives.
     """
-    return _native.decode_jpeg(data, channels, limit_pixels)
+    return _native.decode_jpeg(data, channels, limit_pixels, allow_truncated, oriented)
 
 
 def decode_png(
-    data: bytes, channels: int = 0, wide: bool = False, limit_pixels: int = LIMIT_PIXELS
+    data: bytes, channels: int = 0, wide: bool = False, limit_pixels: int = LIMIT_PIXELS, *, oriented: bool = False
 ) -> NDArray[np.uint8] | NDArray[np.uint16]:
-    """Decode a whole PNG, to uint16 if `wide`.
+    """Decode a whole PNG, to uint16 if `wide`; upright by its EXIF if `oriented`.
 
     Shapes: [h, w, c]; c is 1 to 4, for `channels` 0 what is stored (a palette is 3, or 4 with transparency).
     Units: 16 stored bits become 8 by their upper byte; 8 become 16 times 257.
     Raises: DecodeError: as `decode_jpeg`.
     """
     decode = _native.decode_png_u16 if wide else _native.decode_png_u8
-    return decode(data, channels, limit_pixels)
+    return decode(data, channels, limit_pixels, oriented)
 
 
 def decode_jpeg_region(
-    data: bytes, region: tuple[int, int, int, int], channels: int = 0, limit_pixels: int = LIMIT_PIXELS
+    data: bytes,
+    region: tuple[int, int, int, int],
+    channels: int = 0,
+    limit_pixels: int = LIMIT_PIXELS,
+    *,
+    allow_truncated: bool = False,
+    oriented: bool = False,
 ) -> NDArray[np.uint8]:
     """Decode the region (top, left, height, width) of a JPEG: equal to that part of `decode_jpeg`, read no further.
 
-    Raises: DecodeError: as `decode_jpeg`, or a region not inside the image; damage below the region goes unseen.
+    Raises: DecodeError: as `decode_jpeg`, or a region not inside the image. Rows below the region are not decoded: that
+    the file has an end is checked (from its last bytes), other damage there goes unseen.
     """
-    return _native.decode_jpeg_region(data, region, channels, limit_pixels)
+    return _native.decode_jpeg_region(data, region, channels, limit_pixels, allow_truncated, oriented)
 
 
-def decode_bitmap(data: bytes, channels: int = 0, limit_pixels: int = LIMIT_PIXELS) -> NDArray[np.uint8]:
-    """Decode a BMP, the first frame of a GIF, or a WebP.
+def decode_bitmap(
+    data: bytes, channels: int = 0, limit_pixels: int = LIMIT_PIXELS, *, oriented: bool = False
+) -> NDArray[np.uint8]:
+    """Decode a BMP, the first frame of a GIF, or a WebP (upright by its EXIF if `oriented`).
 
     Shapes: [h, w, c] uint8; c is 1 to 4, for `channels` 0 what is stored (of a GIF 3, of the others 3 or 4).
     Raises: DecodeError: as `decode_jpeg`.
     """
-    return _native.decode_bitmap(data, channels, limit_pixels)
+    return _native.decode_bitmap(data, channels, limit_pixels, oriented)
 
 
 def encode_jpeg(

@@ -35,12 +35,16 @@ class Adjustment:
 class FusedImages:
     """JPEG bytes, or the paths of files if it `reads`, in; images of one size out.
 
-    channels: 1, 3, or 0 for as stored. size: (height, width) of the result. resizes: whether the region is resized to
-    it, with `antialias`, or has it already. dtype, channels_first: of the result.
+    channels: 1, 3, or 0 for as stored. is_fast, allow_truncated, is_oriented: the options of decode_jpeg. size:
+    (height, width) of the result. resizes: whether the region is resized to it, with `antialias`, or has it already.
+    dtype, channels_first: of the result.
     """
 
     reads: bool
     channels: int
+    is_fast: bool
+    allow_truncated: bool
+    is_oriented: bool
     region: Region | None
     size: tuple[int, int]
     resizes: bool
@@ -51,7 +55,9 @@ class FusedImages:
 
     def __str__(self) -> str:
         parts = ["read"] if self.reads else []
-        parts.append("decode" if self.region is None else f"decode {self.region.op}")
+        options = (self.is_fast, "fast"), (self.allow_truncated, "truncated ones too"), (self.is_oriented, "upright")
+        said = ", ".join(name for is_set, name in options if is_set)
+        parts.append("decode" + (f" ({said})" if said else "") + (f" {self.region.op}" if self.region else ""))
         if self.resizes:
             parts.append(f"resize {self.size[0]} x {self.size[1]}")
         parts += [str(adjustment) for adjustment in self.adjustments]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock.ops.fused import Adjustment, FusedImages, Region
+from penstock.ops.io import FIDELITIES
 from penstock.ops.program import Program, Ref, Step, substitute
 
 FUSED = "fused.jpeg"
@@ -29,6 +30,17 @@ def fuse_images(program: Program) -> Program:
     return program
 
 
+def exact(program: Program) -> Program:
+    """The program without leave to decode faster than exactly; the same object when it has none."""
+    if not any(step.op == FUSED and step.args[1].is_fast for step in program.steps):
+        return program
+    steps = tuple(
+        replace(step, args=(step.args[0], replace(step.args[1], is_fast=False))) if step.op == FUSED else step
+        for step in program.steps
+    )
+    return replace(program, steps=steps)
+
+
 @dataclass(slots=True)
 class _Chain:
     """What has been taken in so far. `kind`: uint8 or float32, of the pixels; `taken`: the steps, in order."""
@@ -36,6 +48,7 @@ class _Chain:
     source: Ref
     reads: bool
     channels: int
+    options: tuple[bool, bool, bool]
     taken: list[int]
     region: Region | None = None
     size: tuple[int, int] | None = None
@@ -75,16 +88,22 @@ def _fuse_at(program: Program, start: int) -> Program:
 
 def _start(program: Program, start: int) -> _Chain | None:
     step = program.steps[start]
-    kwargs = dict(step.kwargs)
-    channels = step.args[1] if len(step.args) > 1 else kwargs.get("channels", 0)
-    if not isinstance(step.args[0], Ref) or channels not in (0, 1, 3):
-        return None
     source = step.args[0]
+    given = _arguments(
+        step, "channels", "fidelity", "allow_truncated", "apply_exif_orientation",
+        channels=0, fidelity="exact", allow_truncated=False, apply_exif_orientation=False,
+    )  # fmt: skip
+    if given is None or not isinstance(source, Ref) or given["channels"] not in (0, 1, 3):
+        return None
+    if len(step.args) > 2 or given["fidelity"] not in FIDELITIES:
+        return None
+    channels = given["channels"]
+    options = given["fidelity"] == "fast", bool(given["allow_truncated"]), bool(given["apply_exif_orientation"])
     # Images of one channel and of three have no place in one batch; to tell, the bytes are needed beforehand.
     read = _read_alone(program, start, source) if channels else None
     if read is None:
-        return _Chain(source, False, channels, [start])
-    return _Chain(program.steps[read].args[0], True, channels, [read, start])
+        return _Chain(source, False, channels, options, [start])
+    return _Chain(program.steps[read].args[0], True, channels, options, [read, start])
 
 
 def _read_alone(program: Program, start: int, source: Ref) -> int | None:
@@ -110,8 +129,8 @@ def _replaced(program: Program, chain: _Chain) -> Program:
     """The program with the steps of `chain` gone and the fused one where the last of them was."""
     assert chain.size is not None
     fused = FusedImages(
-        chain.reads, chain.channels, chain.region, chain.size, chain.resizes, chain.antialias, chain.adjustments,
-        chain.dtype or chain.kind, chain.channels_first,
+        chain.reads, chain.channels, *chain.options, chain.region, chain.size, chain.resizes, chain.antialias,
+        chain.adjustments, chain.dtype or chain.kind, chain.channels_first,
     )  # fmt: skip
     last, gone = chain.taken[-1], set(chain.taken[:-1])
     kept = [number for number in range(len(program.steps)) if number not in gone]

@@ -10,11 +10,15 @@ use std::ffi::{c_int, CStr};
 use turbojpeg_sys as tj;
 
 use super::markers::Markers;
+use crate::exif::Orientation;
 use crate::fault::{check_pixels, DecodeFault};
 use crate::image::{luma, Region};
 
 const HARMLESS: [&str; 3] =
     ["extraneous bytes before marker", "unknown JFIF revision", "unknown Adobe color transform"];
+/// The warning of a file that ends before its image does; a scan that ends early inside the file has another.
+const ENDED: &str = "Premature end of JPEG file";
+const ALLOW: &str = "allow_truncated=True gives what is there, and grey below";
 /// More scans than any encoder writes; a progressive file with thousands costs minutes.
 const SCAN_LIMIT: c_int = 500;
 /// Columns beyond the region that its own columns are interpolated with: one chroma sample on either side.
@@ -25,15 +29,27 @@ const SMOOTHED_BLOCKS: usize = 3;
 /// Bytes kept after the last pixel, so that a kernel may load whole vectors.
 const PADDING: usize = 64;
 
-/// What to decode: the channels (1, 3, or 0 for what is stored: grey 1, anything else 3), the part, and the most pixels.
+/// How a file is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct Reading {
+    /// 1, 3, or 0 for what is stored: grey 1, anything else 3.
     pub channels: usize,
-    pub region: Option<Region>,
     pub limit_pixels: usize,
+    /// A file that ends early gives the pixels before its end, and grey below.
+    pub allow_truncated: bool,
+    /// Heights, widths and regions are those of the upright image.
+    pub is_oriented: bool,
 }
 
-/// Where the decoded region lies in the buffer: rows of `pitch` bytes, the first from `first` on.
+/// What to decode. With a `target` (height, width), the region may come at 1/2, 1/4 or 1/8 of its size, not below it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub reading: Reading,
+    pub region: Option<Region>,
+    pub target: Option<(usize, usize)>,
+}
+
+/// Where the decoded region lies in the buffer, as stored: rows of `pitch` bytes, the first from `first` on.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     pub first: usize,
@@ -41,6 +57,10 @@ pub struct Window {
     pub height: usize,
     pub width: usize,
     pub channels: usize,
+    /// Where the region starts in it and how long it is, (down, across), in its pixels: all of it, unless scaled.
+    pub spans: [(f32, f32); 2],
+    /// How it becomes upright.
+    pub orientation: Orientation,
 }
 
 /// Run `work` with the decoder of this thread. One that failed may be halfway through a header, and is not used again.
@@ -61,6 +81,8 @@ pub struct Decoder {
 enum Trouble {
     /// Stopped by a warning of `HARMLESS`.
     Harmless,
+    /// Stopped by the end of the file, where it may end early.
+    Ended,
     Fault(DecodeFault),
 }
 
@@ -70,17 +92,34 @@ impl From<DecodeFault> for Trouble {
     }
 }
 
-/// One file, and whether its first warning stops the decoder.
+/// One file, whether its first warning stops the decoder, and whether it may end early.
 #[derive(Clone, Copy)]
 struct Input<'a> {
     data: &'a [u8],
     stops: bool,
+    allow_truncated: bool,
 }
 
+/// Of what the next call decodes: sides in scaled pixels, `parts` stored ones each.
 struct Header {
     height: usize,
     width: usize,
+    parts: usize,
     space: tj::TJCS,
+    orientation: Orientation,
+}
+
+/// The header and region of the image at 1 / `parts` of its size, and what of that region the asked one covers.
+fn scaled(header: Header, region: Region, parts: usize) -> (Header, [(f32, f32); 2], Region) {
+    let side = |start: usize, length: usize| {
+        let (first, end) = (start / parts, (start + length).div_ceil(parts));
+        let offset = (start - first * parts) as f32 / parts as f32;
+        (first, end - first, (offset, length as f32 / parts as f32))
+    };
+    let (top, height, down) = side(region.top, region.height);
+    let (left, width, across) = side(region.left, region.width);
+    let header = Header { height: header.height.div_ceil(parts), width: header.width.div_ceil(parts), parts, ..header };
+    (header, [down, across], Region { top, left, height, width })
 }
 
 impl Decoder {
@@ -101,28 +140,40 @@ impl Decoder {
             return Err(DecodeFault::not_a("JPEG", data));
         }
         // Stopped at the first warning, a short file that claims to be large does not have its missing pixels made up.
-        match self.attempt(Input { data, stops: true }, request, out) {
+        let input = Input { data, stops: true, allow_truncated: request.reading.allow_truncated };
+        match self.attempt(input, request, out) {
             Err(Trouble::Harmless) => {
                 *self = Self::new()?;
-                self.attempt(Input { data, stops: false }, request, out)
+                self.attempt(Input { stops: false, ..input }, request, out)
+            }
+            Err(Trouble::Ended) => {
+                *self = Self::new()?;
+                let data = Markers::walk(data).without_cut_segment(data);
+                self.attempt(Input { data, stops: false, ..input }, request, out)
             }
             outcome => outcome,
         }
         .map_err(|trouble| match trouble {
             Trouble::Fault(fault) => fault,
-            Trouble::Harmless => DecodeFault::new("corrupt JPEG: a warning where none stops"),
+            Trouble::Harmless | Trouble::Ended => DecodeFault::new("corrupt JPEG: a warning where none stops"),
         })
     }
 
     fn attempt(&mut self, input: Input, request: Request, out: &mut Vec<u8>) -> Result<Window, Trouble> {
         self.set(tj::TJPARAM_TJPARAM_STOPONWARNING, c_int::from(input.stops));
         let header = self.header(input)?;
-        check_pixels(header.width, header.height, request.limit_pixels)?;
-        let whole = Region { top: 0, left: 0, height: header.height, width: header.width };
-        let region = request.region.unwrap_or(whole);
-        region.check_inside(header.height, header.width)?;
+        let reading = request.reading;
+        check_pixels(header.width, header.height, reading.limit_pixels)?;
+        let orientation = if reading.is_oriented { header.orientation } else { Orientation::default() };
+        let (height, width) = orientation.upright(header.height, header.width);
+        let region = request.region.unwrap_or(Region { top: 0, left: 0, height, width });
+        region.check_inside(height, width)?;
+        let parts = request.target.map_or(1, |target| self.scale_for(region, target));
+        self.set_scale(parts);
+        let region = orientation.stored(region, header.height, header.width);
+        let (header, spans, region) = scaled(header, region, parts);
         let four = header.space == tj::TJCS_TJCS_CMYK || header.space == tj::TJCS_TJCS_YCCK;
-        let channels = match request.channels {
+        let channels = match reading.channels {
             0 if header.space == tj::TJCS_TJCS_GRAY => 1,
             0 => 3,
             given => given,
@@ -136,8 +187,11 @@ impl Decoder {
         grow(out, window.height * window.width * depth + PADDING);
         self.pixels(input, format, window.width * depth, out)?;
         // Rows below the region are not read, so a file cut there would pass unseen.
-        if window.top + window.height < header.height && !Markers::walk(input.data).ends(input.data) {
-            return Err(no_end(input.data).into());
+        if window.top + window.height < header.height && !reading.allow_truncated {
+            let markers = Markers::walk(input.data);
+            if !markers.ends(input.data) {
+                return Err(no_end(input.data).into());
+            }
         }
         if four {
             from_cmyk(out, window.height * window.width, channels, Markers::walk(input.data).adobe);
@@ -149,7 +203,23 @@ impl Decoder {
             height: region.height,
             width: region.width,
             channels,
+            spans,
+            orientation,
         })
+    }
+
+    /// How many pixels of a side become one: 8, 4 or 2 where the region stays as large as its target, else 1.
+    fn scale_for(&self, region: Region, (height, width): (usize, usize)) -> usize {
+        let fits = |parts: usize| region.height >= parts * height && region.width >= parts * width;
+        // Lossless files have no blocks to scale.
+        let choices: &[usize] = if self.get(tj::TJPARAM_TJPARAM_LOSSLESS) == 1 { &[] } else { &[8, 4, 2] };
+        choices.iter().copied().find(|&parts| fits(parts)).unwrap_or(1)
+    }
+
+    fn set_scale(&self, parts: usize) {
+        let factor = tj::tjscalingfactor { num: 1, denom: parts as c_int };
+        // SAFETY: the handle is live; the factor is passed by value; one that is refused changes nothing.
+        unsafe { tj::tj3SetScalingFactor(self.handle, factor) };
     }
 
     /// Have the next call decode `region` and the columns its own depend on; gives the window that it will decode.
@@ -161,6 +231,7 @@ impl Decoder {
             tj::TJSAMP_TJSAMP_411 => 32,
             _ => return self.set_region(whole, whole),
         };
+        let block_width = (block_width / header.parts).max(1);
         let margin = match (self.get(tj::TJPARAM_TJPARAM_PROGRESSIVE), block_width) {
             (1, _) => SMOOTHED_BLOCKS * block_width,
             (_, 8) => 0,
@@ -203,14 +274,17 @@ impl Decoder {
         // SAFETY: the handle is live; pointer and length are those of one slice; the library keeps neither past the
         // call (each call sets its source anew).
         let status = unsafe { tj::tj3DecompressHeader(self.handle, data.as_ptr(), data.len() as tj::size_t) };
-        self.check(status, input)?;
+        // A header that ends early has no pixels to give.
+        self.check(status, Input { allow_truncated: false, ..input })?;
         let (width, height) = (self.get(tj::TJPARAM_TJPARAM_JPEGWIDTH), self.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT));
         // The library takes a file of tables alone for valid; it has no frame, and the size is that of the last file.
-        if width <= 0 || height <= 0 || !Markers::walk(data).has_frame() {
+        let markers = Markers::walk(data);
+        if width <= 0 || height <= 0 || !markers.has_frame() {
             return Err(DecodeFault::new(format!("truncated: no image header in {} bytes", data.len())).into());
         }
         let space = self.get(tj::TJPARAM_TJPARAM_COLORSPACE) as tj::TJCS;
-        Ok(Header { height: height as usize, width: width as usize, space })
+        let (height, width) = (height as usize, width as usize);
+        Ok(Header { height, width, parts: 1, space, orientation: markers.orientation() })
     }
 
     fn pixels(&self, input: Input, format: tj::TJPF, pitch: usize, out: &mut [u8]) -> Result<(), Trouble> {
@@ -236,8 +310,13 @@ impl Decoder {
         }
         // SAFETY: the handle is live; the text is a C string inside it or of this thread, copied before the next call.
         let message = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.handle)) }.to_string_lossy().into_owned();
-        if message.to_lowercase().contains("premature end") {
-            return Err(DecodeFault::new(format!("truncated: {message} ({} bytes)", input.data.len())).into());
+        if message.contains(ENDED) {
+            let markers = Markers::walk(input.data);
+            if !input.allow_truncated || !markers.has_pixels(input.data) {
+                let reason = format!("truncated: {message} ({} bytes)", input.data.len());
+                return Err(DecodeFault::new(reason).with_remedy(ALLOW).into());
+            }
+            return if input.stops { Err(Trouble::Ended) } else { Ok(()) };
         }
         if !HARMLESS.iter().any(|text| message.contains(text)) {
             return Err(DecodeFault::new(format!("corrupt JPEG: {message}")).into());
@@ -245,7 +324,7 @@ impl Decoder {
         if input.stops {
             return Err(Trouble::Harmless);
         }
-        if Markers::walk(input.data).ends(input.data) {
+        if input.allow_truncated || Markers::walk(input.data).ends(input.data) {
             Ok(())
         } else {
             Err(no_end(input.data).into())
@@ -261,7 +340,7 @@ impl Drop for Decoder {
 }
 
 fn no_end(data: &[u8]) -> DecodeFault {
-    DecodeFault::new(format!("truncated: no end-of-image marker in {} bytes", data.len()))
+    DecodeFault::new(format!("truncated: no end-of-image marker in {} bytes", data.len())).with_remedy(ALLOW)
 }
 
 /// At least `len` bytes; a larger buffer is fresh zero pages, which cost nothing until they are written.

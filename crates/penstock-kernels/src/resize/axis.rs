@@ -30,13 +30,18 @@ pub struct Axis {
 impl Axis {
     /// Make this the axis from `from` pixels to `to`; memory is used again.
     pub fn set(&mut self, from: usize, to: usize, filter: Filter) {
+        self.set_within(from, (0.0, from as f32), to, filter);
+    }
+
+    /// As `set`, from the part of the pixels that starts at `first` and is `length` long.
+    pub fn set_within(&mut self, from: usize, (first, length): (f32, f32), to: usize, filter: Filter) {
         self.starts.clear();
         self.weights.clear();
-        let ratio = from as f32 / to as f32;
-        let centre = |index: usize| (index as f32 + 0.5) * ratio;
+        let ratio = length / to as f32;
+        let centre = |index: usize| (index as f32 + 0.5) * ratio + first;
         let width = |antialias: bool| if antialias { ratio.max(1.0) } else { 1.0 };
         match filter {
-            Filter::Bilinear { antialias: false } => self.set_bilinear(from, to),
+            Filter::Bilinear { antialias: false } => self.set_bilinear(from, to, centre),
             Filter::Bilinear { antialias: true } => {
                 self.set_spans(from, to, 1.0, width(true), centre, |x| (1.0 - x).max(0.0));
             }
@@ -50,16 +55,15 @@ impl Axis {
                 self.set_spans(from, to, 2.0, 1.0, snapped, keys);
             }
             Filter::Lanczos3 { antialias } => self.set_spans(from, to, 3.0, width(antialias), centre, lanczos3),
-            Filter::Area => self.set_area(from, to),
+            Filter::Area => self.set_area(from, (first, ratio), to),
         }
     }
 
     /// Two taps around the centre.
-    fn set_bilinear(&mut self, from: usize, to: usize) {
-        let scale = from as f32 / to as f32;
+    fn set_bilinear(&mut self, from: usize, to: usize, centre: impl Fn(usize) -> f32) {
         self.taps = from.min(2);
         for index in 0..to {
-            let centre = ((index as f32 + 0.5) * scale - 0.5).clamp(0.0, (from - 1) as f32);
+            let centre = (centre(index) - 0.5).clamp(0.0, (from - 1) as f32);
             let start = (centre as usize).min(from - self.taps);
             self.starts.push(start);
             if self.taps == 2 {
@@ -103,10 +107,9 @@ impl Axis {
         }
     }
 
-    fn set_area(&mut self, from: usize, to: usize) {
-        let ratio = from as f32 / to as f32;
+    fn set_area(&mut self, from: usize, (first, ratio): (f32, f32), to: usize) {
         let span = |index: usize| {
-            let (start, end) = (index as f32 * ratio, (index + 1) as f32 * ratio);
+            let (start, end) = (index as f32 * ratio + first, (index + 1) as f32 * ratio + first);
             let first = (start as usize).min(from - 1);
             (start, end, first, (end.ceil() as usize).clamp(first + 1, from))
         };

@@ -132,7 +132,7 @@ class Worker:
     def _run(self, function: BlockFunction, task: Task) -> tuple[Answer, list[Stack]]:
         given = with_failure(unpack_block(task.block, ()), _LATER if task.has_failure else None)
         warned: list[str] = []
-        services = Services(task.seed, self._pool, Clock(), 0, warned.append)
+        services = Services(task.seed, self._pool, Clock(), 0, warned.append, max_image_pixels=task.max_image_pixels)
         scope = Scope(services, task.epoch, task.passes, staging=self._stage).in_task()
         cpu = services.clock.cpu()
         block: Block = function(given, scope)

@@ -107,7 +107,10 @@ class RemoteFunction:
             return self._run(block, scope) if pool.is_closed else self._run_here(block, scope)
         packed, _ = pack_block(block, stacked=False)
         services = scope.services
-        task = Task(digest, None, (), packed, block.failure is not None, services.seed, scope.epoch, scope.passes, None)
+        task = Task(
+            digest, None, (), packed, block.failure is not None, services.seed, scope.epoch, scope.passes, None,
+            services.max_image_pixels,
+        )  # fmt: skip
         try:
             answer, stacks = worker.exchange(task, text)
         except BaseException:

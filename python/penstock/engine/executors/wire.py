@@ -217,6 +217,7 @@ class Task:
     epoch: int
     passes: tuple[tuple[int, int], ...]
     folder: str | None
+    max_image_pixels: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import run_program, same_columns
 from penstock.ops.program import Program
-from penstock.optimize.fuse_images import fuse_images
+from penstock.optimize.fuse_images import exact, fuse_images
 from penstock.rng import UInt64s, element_scope
 from penstock.trace.tracer import Untraced, trace
 
 _CHECKED_ROWS = 2
+RAISED = Untraced("raised on every element it was tried with")
 
 Eager = Callable[[Block], Block]
 Kind = tuple[Any, ...]
@@ -64,23 +65,27 @@ class Compiled:
             with self._lock:
                 found = self._found.get(kind)
                 if found is None:
-                    found = self._found[kind] = self._compile(block, key, ids, eager, allocate)
+                    found = self._compile(block, key, ids, eager, allocate)
+                    if found is not RAISED:
+                        self._found[kind] = found
         return found
 
     def _compile(
         self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
     ) -> Program | Untraced:
+        sample = _first_good(block, eager)
+        if sample is None:
+            return RAISED
+        rows, expected = sample
+        ids = rows.origins.ids
         with element_scope(key, ids):
-            program = trace(self._function, block)
+            program = trace(self._function, rows)
         if isinstance(program, Untraced):
             return program
         program = fuse_images(program)
-        rows = block.slice(0, _CHECKED_ROWS)
-        expected = eager(rows)
-        if expected.failure is not None and expected.failure is not rows.failure:
-            return Untraced("raised on the first elements")
         try:
-            columns = run_program(program, rows, key, ids, allocate)
+            # What may be decoded faster than exactly is checked exactly.
+            columns = run_program(exact(program), rows, key, ids, allocate)
         except Exception as error:  # noqa: BLE001  # a program that fails where the function does not is not used
             return self._refuse(f"compiled, it raised {type(error).__name__}: {error}")
         if program.structure != expected.structure or not same_columns(columns, expected.columns):
@@ -90,6 +95,16 @@ class Compiled:
     def _refuse(self, reason: str) -> Untraced:
         self._warn(f"{self._label} runs as Python: {reason}. Please report it, with the function.")
         return Untraced(reason)
+
+
+def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:
+    """The first rows of `block`, or the first that the function does not raise on, and what it makes of them."""
+    for rows in (block.slice(0, _CHECKED_ROWS), *(block.slice(row, row + 1) for row in range(len(block)))):
+        expected = eager(rows)
+        is_whole = len(expected) == len(rows) and (expected.failure is None or expected.failure is rows.failure)
+        if is_whole:
+            return rows, expected
+    return None
 
 
 def _kind(block: Block) -> Kind:

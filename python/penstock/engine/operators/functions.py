@@ -18,11 +18,12 @@ from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, Rows
 from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
-from penstock.engine.operators.compiled import Compiled
+from penstock.engine.operators.compiled import RAISED, Compiled
 from penstock.engine.scope import Destination, Scope, Seen, Skipped
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Chain, Filter, Map, TakeWhile, Unbatch
+from penstock.ops.limits import image_limit
 from penstock.rng import Rng, UInt64s, element_scope
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
@@ -48,9 +49,9 @@ def block_function(node: Node) -> BlockFunction:
 
         return run_all
     if isinstance(node, Map):
-        return MapFunction(node)
+        return _limited(MapFunction(node))
     if isinstance(node, Filter):
-        return FilterFunction(node)
+        return _limited(FilterFunction(node))
     if isinstance(node, Unbatch):
         return lambda block, scope: unbatch(node, block)
     raise AssertionError(f"{node.verb} is no segment")
@@ -58,6 +59,16 @@ def block_function(node: Node) -> BlockFunction:
 
 def _measured(node: Node, function: BlockFunction) -> BlockFunction:
     return lambda block, scope: scope.task_log.tally.measure(node.key, node.label, lambda: function(block, scope))
+
+
+def _limited(function: BlockFunction) -> BlockFunction:
+    """`function` under the limits that its run sets for the ops it calls."""
+
+    def run(block: Block, scope: Scope) -> Block:
+        with image_limit(scope.services.max_image_pixels):
+            return function(block, scope)
+
+    return run
 
 
 class _Calls:
@@ -204,7 +215,7 @@ class MapFunction:
 
         if is_demanded(node.function):
             found = self._compiled.find(block, key, ids, eager, allocate)
-            if isinstance(found, Untraced):
+            if isinstance(found, Untraced) and found is not RAISED:
                 raise not_compiled(node.function, node.label, found.reason)
         result = self._compiled.run(block, key, ids, eager, allocate)
         if result is not None:

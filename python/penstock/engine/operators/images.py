@@ -19,6 +19,7 @@ from penstock.errors import DecodeError
 from penstock.kernels.fused import Failures, Regions, Step, fused_images, jpeg_shapes
 from penstock.kernels.random import philox
 from penstock.ops.fused import Adjustment, FusedImages, Region
+from penstock.ops.limits import max_image_pixels
 from penstock.rng import UInt64s
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
@@ -55,6 +56,10 @@ def run_fused(
         antialias=fused.antialias,
         steps=steps,
         channels=channels,
+        max_pixels=max_image_pixels(),
+        allow_truncated=fused.allow_truncated,
+        oriented=fused.is_oriented,
+        fast=fused.is_fast,
     )
     _check(failures)
     return ArrayColumn(out)
