@@ -36,8 +36,7 @@ from penstock.verbs.stateful import StatefulVerbs
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
-    **dict.fromkeys(("snapshot", "save", "ragged_batch", "group_by_window"), _ROADMAP),
-    **dict.fromkeys(("bucket_by_sequence_length", "rebatch"), _ROADMAP),
+    **dict.fromkeys(("snapshot", "save", "ragged_batch", "rebatch"), _ROADMAP),
 }
 """Verbs of tf.data that a user may reach for, and what to do instead."""
 

@@ -221,6 +221,10 @@ def characters(path: str) -> Dataset:
     return Dataset.from_generator(lambda: iter(Path(path).read_text()), output_signature=Spec((), str))
 
 
+def grouped(key: Any, window: Dataset) -> Dataset:
+    return window.map(lambda x: x * 100 + key)
+
+
 def numbers(count: int = 23) -> Dataset:
     return Dataset.range(count)
 
@@ -748,6 +752,42 @@ case(
 )
 case("window_cache", lambda _: numbers().window(4).cache().repeat(2), streams="window", once=False)
 case("window_filter", lambda _: numbers().window(4).filter(lambda w: len(w) == 4), streams="window")
+
+case("group_by_window", lambda _: numbers().group_by_window(third, grouped, 3), streams="group_by_window", once=False)
+case(
+    "group_by_window_sizes",
+    lambda _: stream().group_by_window(third, lambda key, w: w.batch(2), window_size_func=lambda key: key + 1),
+    streams="from_generator",
+)
+case(
+    "group_by_window_shuffled",
+    lambda _: numbers().shuffle().group_by_window(logged(third), lambda key, w: w.shuffle(5).batch(5), 5),
+    streams="group_by_window",
+    varies=True,
+)
+case(
+    "group_by_window_dict",
+    lambda _: Dataset.from_tensor_slices(images()).group_by_window(
+        lambda d: d["label"] % 2, lambda key, w: w.map(lambda d: (d["image"], d["label"])).batch(4), 4
+    ),
+    streams="group_by_window",
+)
+case(
+    "bucket",
+    lambda _: numbers().map(ragged).bucket_by_sequence_length(len, [2, 4], [3, 4, 2]),
+    streams="bucket_by_sequence_length",
+    ragged=True,
+    once=False,
+)
+case(
+    "bucket_to_boundary",
+    lambda _: Dataset.from_generator(ragged_rows, output_signature=Spec((None,), np.float32)).bucket_by_sequence_length(
+        len, [2, 4], [3, 4, 2], pad_to_bucket_boundary=True, padding_values=-1.0, drop_remainder=True
+    ),
+    streams="from_generator",
+    ragged=True,
+    once=False,
+)
 
 # --- order and size ---------------------------------------------------------------------------------------------------
 

@@ -1,16 +1,19 @@
-"""Verbs of nested datasets: flat_map, interleave, window."""
+"""Verbs of nested datasets: flat_map, interleave, window, group_by_window, bucket_by_sequence_length."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from penstock.block.block import preview
-from penstock.errors import StructureError, user_location
+from penstock.block.padding import Dims, as_padded_shapes
+from penstock.errors import InvalidArgumentError, PenstockError, StructureError, user_location
 from penstock.graph.node import Node
-from penstock.graph.nodes import FlatMap, Interleave, Window
+from penstock.graph.nodes import FlatMap, GroupByWindow, Interleave, Window
+from penstock.graph.nodes.grouping import is_promised
 from penstock.options import AUTOTUNE, require_integer
 from penstock.verbs.base import Verbs, require_callable, require_parallelism
+from penstock.verbs.buckets import Buckets
 
 _CYCLE_LENGTH = 16
 """Datasets that `interleave(cycle_length=None)` takes turns of: a fixed number, as order must not hang on a machine."""
@@ -85,6 +88,85 @@ class NestedVerbs(Verbs):
             make_dataset=self._of,
         )
         return self._of(node)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[Any, Any], Any],
+        window_size: int | None = None,
+        window_size_func: Callable[[Any], Any] | None = None,
+    ) -> Self:
+        """The elements of `reduce_func(key, dataset)`, for each `window_size` elements of one key, as they fill up.
+
+        `key_func` gives an integer for each element. `window_size_func(key)`, instead of `window_size`, says how many
+        for that key; it is called once for each. At the end the groups that are not full follow, by key.
+        Raises, while iterating: as `flat_map`; StructureError: a key is no integer.
+        """
+        where = user_location()
+        require_callable("group_by_window", "key_func", key_func, where)
+        require_callable("group_by_window", "reduce_func", reduce_func, where)
+        if (window_size is None) == (window_size_func is None):
+            got = f"window_size={window_size!r}, window_size_func={window_size_func!r}"
+            raise InvalidArgumentError("group_by_window", got=got, expected="one of the two", where=where)
+        size: int | Callable[[Any], Any]
+        if window_size_func is not None:
+            require_callable("group_by_window", "window_size_func", window_size_func, where)
+            size = window_size_func
+        else:
+            size = require_integer("group_by_window", "window_size", window_size, minimum=1, where=where) or 1
+        return self._of(
+            GroupByWindow(
+                inputs=(self._node,), location=where, function=reduce_func, node_of=node_of, key_function=key_func,
+                window_size=size, make_dataset=self._of,
+            )
+        )  # fmt: skip
+
+    def bucket_by_sequence_length(  # noqa: PLR0917  # the arguments of tf.data
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+    ) -> Self:
+        """Batches of elements of like length: less padding, and few shapes.
+
+        An element of a length below `bucket_boundaries[0]` falls in bucket 0, below `[1]` in bucket 1, and so on; a
+        batch of bucket b has `bucket_batch_sizes[b]` rows, of which there is one more than boundaries. It is padded as
+        `padded_batch` does to its longest row, or with `pad_to_bucket_boundary` to one less than the boundary where a
+        dimension is not known (where nothing is known: the first). `no_padding`: a plain `batch`.
+        Raises, while iterating: UserFunctionError as `map`; InvalidArgumentError: with `pad_to_bucket_boundary`, an
+        element that is as long as the last boundary, or longer.
+        """
+        where = user_location()
+        require_callable("bucket_by_sequence_length", "element_length_func", element_length_func, where)
+        try:
+            shapes = None if padded_shapes is None else as_padded_shapes(padded_shapes)
+        except PenstockError as error:
+            raise error.at(f"bucket_by_sequence_length at {where}") from None
+        buckets = Buckets.of(
+            bucket_boundaries, bucket_batch_sizes, where,
+            length_of=element_length_func,
+            dims=_known_dims(self._node), padded_shapes=shapes, padding_values=padding_values,
+            to_boundary=bool(pad_to_bucket_boundary), pads=not no_padding, drop_remainder=bool(drop_remainder),
+        )  # fmt: skip
+        return self._of(
+            GroupByWindow(
+                inputs=(self._node,), location=where, function=buckets.batch, node_of=node_of, key_function=buckets.key,
+                window_size=buckets.size, make_dataset=self._of, name="bucket_by_sequence_length",
+            )
+        )  # fmt: skip
+
+
+def _known_dims(node: Node) -> Any:
+    """The shape of each leaf as `Dims`, nested as the elements are; None where they are not known beforehand."""
+    signature = node.signature() if is_promised(node) else None
+    if signature is None or any(spec.shape is None for spec in signature.specs):
+        return None
+    return signature.structure.unflatten([Dims(spec.shape or ()) for spec in signature.specs])
 
 
 def node_of(result: Any, where: str) -> Node:

@@ -12,7 +12,7 @@ from penstock.graph.nodes.files import ArrayFile
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
-from penstock.graph.nodes.nested import FlatMap, Interleave, Nesting, Window
+from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Window
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
 from penstock.graph.nodes.stateful import Resample, Scan, TakeWhile, Unique
@@ -31,6 +31,7 @@ __all__ = [
     "Filter",
     "FlatMap",
     "Generator",
+    "GroupByWindow",
     "Indexed",
     "Interleave",
     "Map",

@@ -9,6 +9,7 @@ from penstock.block.padding import per_leaf
 from penstock.block.spec import Spec
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
 from penstock.graph.nodes.element import Map
+from penstock.graph.nodes.nested import Nesting
 from penstock.graph.nodes.sources import Indexed
 from penstock.graph.nodes.stateful import Resample, Scan
 
@@ -63,7 +64,7 @@ class PaddedBatch(Batch):
         if self.padded_shapes is not None:
             shapes = per_leaf("padded_shapes", self.padded_shapes, inner.structure)
             specs = tuple(Spec(dims.sizes, spec.dtype) for dims, spec in zip(shapes, specs, strict=True))
-        elif not _is_promised(self.input):  # the shapes of one element say nothing of the next one's
+        elif not is_promised(self.input):  # the shapes of one element say nothing of the next one's
             specs = tuple(Spec(None if spec.shape is None else (None,) * len(spec.shape), spec.dtype) for spec in specs)
         return Signature(inner.structure, tuple(spec.batched(self._rows()) for spec in specs))
 
@@ -82,7 +83,7 @@ class Unbatch(Node):
         count = self.input.cardinality()
         if count in (0, INFINITE):
             return count
-        signature = self.input.signature() if _is_promised(self.input) else None
+        signature = self.input.signature() if is_promised(self.input) else None
         shape = signature.specs[0].shape if signature is not None else None
         rows = shape[0] if shape else None
         return count * rows if count > 0 and rows is not None else UNKNOWN
@@ -98,8 +99,8 @@ class Unbatch(Node):
         return "gives each element a number of rows known only when it is read"
 
 
-def _is_promised(node: Node) -> bool:
+def is_promised(node: Node) -> bool:
     """Whether the shapes of its signature hold for every element, rather than being those of the first one."""
-    if isinstance(node, Map | Indexed | Scan | Resample):
+    if isinstance(node, Map | Indexed | Nesting | Scan | Resample):
         return isinstance(node, Map) and node.declared is not None
-    return all(_is_promised(source) for source in node.inputs)
+    return all(is_promised(source) for source in node.inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from penstock.block.spec import DatasetSpec
@@ -50,6 +51,27 @@ class Interleave(Nesting):
 
     def parameters(self) -> dict[str, Any]:
         return {"cycle_length": self.cycle_length, "block_length": self.block_length}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GroupByWindow(Nesting):
+    """Elements gathered by key; `function(key, dataset)` of each `window_size` of them gives a dataset.
+
+    `window_size` is a number, or the function that gives it for a key. `make_dataset` as for `Window`.
+    """
+
+    key_function: Callable[..., Any]
+    window_size: int | Callable[..., Any]
+    make_dataset: Callable[[Node], Any]
+    name: str = "group_by_window"
+    verb: ClassVar[str] = "group_by_window"
+
+    @cached_property
+    def label(self) -> str:
+        return f"{self.name} at {self.location}"
+
+    def parameters(self) -> dict[str, Any]:
+        return {"window_size": self.window_size} if isinstance(self.window_size, int) else {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
+from penstock.engine.operators.barriers.grouped_windows import GroupByWindowBarrier
 from penstock.engine.operators.barriers.grouping import BatchBarrier
 from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
 from penstock.engine.operators.barriers.mixing import ChooseBarrier, MixBarrier, SampleBarrier
@@ -32,6 +33,7 @@ from penstock.graph.nodes import (
     Choose,
     Enumerate,
     FlatMap,
+    GroupByWindow,
     Interleave,
     Mix,
     Nesting,
@@ -60,6 +62,10 @@ def _nested(node: Nesting, scope: Scope) -> Barrier:
     return NestedBarrier(node, scope, barrier_of)
 
 
+def _grouped(node: GroupByWindow, scope: Scope) -> Barrier:
+    return GroupByWindowBarrier(node, scope, barrier_of)
+
+
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
     PaddedBatch: BatchBarrier,
@@ -72,6 +78,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Zip: ZipBarrier,
     Cache: StreamCacheBarrier,
     FlatMap: _nested,
+    GroupByWindow: _grouped,
     Interleave: _nested,
     Window: WindowBarrier,
     AssertCardinality: AssertCardinalityBarrier,

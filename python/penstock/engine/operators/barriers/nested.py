@@ -25,6 +25,10 @@ class NestedBarrier(Barrier):
         self._cycle = Cycle(Opener(node, scope, barrier_of), cycle_length, block_length)
         self._failure: Failure | None = None  # of the input, after all its elements
 
+    def feed(self, scope: Scope) -> bool:
+        """Give the cycle more elements, where there are any that it has not; whether there were."""
+        return False
+
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         self._cycle.push(block)
         return self.more(scope)
@@ -41,6 +45,8 @@ class NestedBarrier(Barrier):
 
     def more(self, scope: Scope) -> list[Block]:
         block, need = self._cycle.next_block(scope)
+        if need is Need.ELEMENT and self.feed(scope):
+            need = Need.NOTHING
         self.pending = need is Need.NOTHING
         blocks = [] if block is None else [block]
         if need is Need.END:

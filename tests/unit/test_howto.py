@@ -1,0 +1,19 @@
+"""The how-to guides that promise to run do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "docs" / "howto"
+RUNNABLE = ("nested.md",)
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_example_runs_as_it_stands(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    exec(compile("\n".join(blocks), name, "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip()
