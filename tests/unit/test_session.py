@@ -100,7 +100,7 @@ def test_state_brings_its_epoch_and_seed() -> None:
 
 BAD_STATES: dict[str, tuple[Any, str]] = {
     "not a dict": ("state", "not a state of a pipeline"),
-    "a field less": ({"version": 1}, "not a state of a pipeline"),
+    "a field less": ({"version": 2}, "not a state of a pipeline"),
     "another version": ({"version": 99}, "a state of another version"),
     "a negative position": ({"position": -1}, "a bad position"),
     "a position of text": ({"position": "3"}, "a bad position"),
@@ -116,19 +116,18 @@ def test_load_state_refuses_a_bad_state(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "got", "expected"),
+    ("other", "difference"),
     [
-        (_ten().batch(3), "batch(batch_size=2", "batch(batch_size=3"),
-        (_ten().skip(1).batch(2), "batch(batch_size=2", "skip(count=1"),
-        (_ten().batch(2).batch(2), "no such verb", "batch(batch_size=2"),
+        (_ten().batch(3), r"batch at .*test_session\.py:\d+: batch_size 2 became 3"),
+        (_ten().skip(1).batch(2), r"batch became skip at .*test_session\.py:\d+"),
+        (_ten().batch(2).batch(2), r"batch at .*test_session\.py:\d+ is new"),
+        (_ten(), "batch is no longer there"),
     ],
 )
-def test_load_state_of_another_pipeline_says_what_differs(other: ps.Dataset, got: str, expected: str) -> None:
+def test_load_state_of_another_pipeline_says_what_differs(other: ps.Dataset, difference: str) -> None:
     state = _state(_ten().batch(2))
-    with other.iterator() as iterator, pytest.raises(StateMismatchError) as caught:
+    with other.iterator() as iterator, pytest.raises(StateMismatchError, match=difference):
         iterator.load_state_dict(state)
-    assert got in caught.value.got
-    assert expected in caught.value.expected
 
 
 def test_load_state_takes_the_same_pipeline_with_another_function_or_options() -> None:
@@ -140,14 +139,10 @@ def test_load_state_takes_the_same_pipeline_with_another_function_or_options() -
 
 
 @pytest.mark.parametrize("method", ["state_dict", "load_state_dict"])
-def test_state_of_a_stream_is_refused_with_verb_and_line(method: str) -> None:
-    dataset = _ten().filter(lambda x: True)
-    with (
-        dataset.iterator() as iterator,
-        pytest.raises(NotResumableError, match=r"filter at .*test_session\.py") as caught,
-    ):
+def test_state_of_results_as_they_complete_is_refused(method: str) -> None:
+    dataset = _ten().map(abs).with_options(ps.Options(deterministic=False))
+    with dataset.iterator() as iterator, pytest.raises(NotResumableError, match="as they complete"):
         getattr(iterator, method)(*([{}] if method == "load_state_dict" else []))
-    assert "drops elements" in str(caught.value)
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.marks import START, Mark
 from penstock.engine.operators.barriers import BARRIERS
 from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
 from penstock.engine.operators.sources import GeneratorSource, ReplaySource
@@ -15,43 +15,54 @@ from penstock.graph.nodes import Batch, Cache, Generator, Repeat
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, SegmentStage, SourceStage, Stage
 
 
-def build(stage: Stage, scope: Scope, block_size: int | None, start: int = 0) -> RunningStage:
-    """The running form of `stage`. `start`: elements already delivered, for stages of an index-driven plan."""
+def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = START) -> RunningStage:
+    """The running form of `stage`, whose next element is the one `start` marks."""
     node = stage.node
     if isinstance(stage, IndexedStage):
-        return IndexedRun(stage, scope, indexed_operator(node), start, block_size)
+        return IndexedRun(stage, scope, indexed_operator(node), (start.at or 0) + start.drop, block_size)
     if isinstance(stage, SegmentStage):
-        source = build(stage.inputs[0], scope, block_size, start)
-        return SegmentRun(stage, scope, source, PlacedFunction(node), block_size)
+        source = build(stage.inputs[0], scope, block_size, start.input(0))
+        return SegmentRun(stage, scope, source, block_size, start)
     if isinstance(stage, SourceStage):
         assert isinstance(node, Generator)
-        return SourceRun(stage, scope, GeneratorSource(node, block_size))
+        return SourceRun(stage, scope, GeneratorSource(node, block_size), start)
     if isinstance(stage, ChainStage):
-        return ChainRun(stage, scope, _openings(stage, scope, block_size))
+        return ChainRun(stage, scope, _openings(stage, scope, block_size, start), start)
     assert isinstance(stage, BarrierStage)
     if isinstance(node, Cache):
         kept = node.store.stream
         scope = scope.frozen()
         if kept is not None:
-            return SourceRun(stage, scope, ReplaySource(kept))
-    if isinstance(node, Batch):
-        start *= node.batch_size
-    inputs = [build(source, scope, block_size, start) for source in stage.inputs]
-    return BarrierRun(stage, scope, inputs, BARRIERS[type(node)](node, scope))
+            return SourceRun(stage, scope, ReplaySource(kept), start)
+        start = START.after((start.at or 0) + start.drop)  # it keeps a whole pass, or replays one
+    inputs = [build(source, scope, block_size, start.input(number)) for number, source in enumerate(stage.inputs)]
+    return BarrierRun(stage, scope, inputs, BARRIERS[type(node)](node, scope), start)
 
 
-def _openings(stage: Stage, scope: Scope, block_size: int | None) -> Iterator[Opening]:
+def mark_at(stage: Stage, position: int) -> Mark:
+    """The mark of element `position` of an index-driven plan: known without having run it."""
+    if isinstance(stage, IndexedStage):
+        return Mark(position)
+    below = position * stage.node.batch_size if isinstance(stage.node, Batch) else position
+    return Mark(inputs=(mark_at(stage.inputs[0], below),))
+
+
+def _openings(stage: Stage, scope: Scope, block_size: int | None, start: Mark) -> Iterator[Opening]:
+    """The inputs in turn, from the one that `start` is in; that one is opened where it stood."""
     node = stage.node
+    first: int = start.at or 0
     if not isinstance(node, Repeat):
         through = alike(node)
-        for source in stage.inputs:
-            yield Opening(lambda source=source: build(source, scope, block_size), through)  # type: ignore[misc]  # mypy cannot type a lambda's default
+        for number, source in enumerate(stage.inputs[first:], first):
+            mark = start.input(0) if number == first else START
+            yield Opening(lambda source=source, mark=mark: build(source, scope, block_size, mark), through)  # type: ignore[misc]  # mypy cannot type a lambda's default
         return
-    repetition = 0
+    repetition = first
     while node.count == INFINITE or repetition < node.count:
         inner = scope.in_pass(node.number, repetition)
+        mark = start.input(0) if repetition == first else START
         yield Opening(
-            lambda inner=inner: build(stage.inputs[0], inner, block_size),  # type: ignore[misc]  # likewise
+            lambda inner=inner, mark=mark: build(stage.inputs[0], inner, block_size, mark),  # type: ignore[misc]  # likewise
             lambda block, repetition=repetition: in_pass(block, node.number, repetition),  # type: ignore[misc]  # likewise
             ends_when_empty=node.count == INFINITE,
         )

@@ -14,7 +14,7 @@ import time
 import weakref
 from dataclasses import dataclass
 
-from penstock.block.block import Block
+from penstock.engine.marks import Marked
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.stages import Outcome, RunningStage, Task
 from penstock.errors import ClosedError, ForkedError
@@ -57,8 +57,8 @@ class Run:
 
     # -- the consumer's side --------------------------------------------------------------------------------------
 
-    def next_block(self) -> tuple[Block | None, bool]:
-        """The next block (None at the end), and whether it was waiting already. Blocks until there is one."""
+    def next_block(self) -> tuple[Marked | None, bool]:
+        """The next block with its mark (None at the end), and whether it was waiting already. Waits for it."""
         self.check_process()
         hurries = self._now() - self._left_at < _HURRY_AWAY_SECONDS
         with self._lock:
@@ -68,12 +68,12 @@ class Run:
                     raise self._crash
                 if self._closed:
                     raise ClosedError("the iterator is closed", remedy="open a new one with iter(dataset)")
-                block = self.scheduler.next_block()
-                if block is not None:
+                marked = self.scheduler.next_block()
+                if marked is not None:
                     if not hurries:
                         self._wake_worker()
                     self._left_at = self._now()
-                    return block, was_ready
+                    return marked, was_ready
                 if self.scheduler.ended:
                     return None, was_ready
                 if self._limits.workers == 0:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.block.block import Block, Failure
+from penstock.block.block import Failure
 from penstock.block.origin import NOWHERE
+from penstock.engine.marks import START, Marked
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.scope import Seen, Skipped, agree, disagreement
 from penstock.engine.stages import Outcome, RunningStage, SourceRun, Task
@@ -80,8 +81,8 @@ class Scheduler:
             else:
                 known.add(totals)
 
-    def next_block(self) -> Block | None:
-        """A finished block of the root, or None if none waits."""
+    def next_block(self) -> Marked | None:
+        """A finished block of the root with its mark, or None if none waits."""
         return self.root.take() if self.root.ready else None
 
     def has_source(self) -> bool:
@@ -93,7 +94,7 @@ class Scheduler:
         for stage in self.stages():
             outcome = stage.hurry() if isinstance(stage, SourceRun) else None
             if outcome is not None:
-                stage.put_out(outcome, self._check)
+                stage.put_out(outcome, self._check, START)
 
     def is_stuck(self) -> bool:
         """Nothing runs, nothing waits for the consumer, and more should come: a fault of the engine, not of a user."""

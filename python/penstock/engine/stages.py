@@ -16,13 +16,14 @@ import numpy as np
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.marks import START, History, Mark, Marked
 from penstock.engine.nested.inside import in_task
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import BatchOperator, FunctionOperator
 from penstock.engine.operators.positions import IndexedOperator
-from penstock.engine.operators.sources import GeneratorSource, ReplaySource
+from penstock.engine.operators.sources import GeneratorSource, ReplaySource, ended_early
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage
@@ -54,6 +55,7 @@ class Task:
     run: Callable[[Scope], tuple[list[Block], bool]]
     scope: Scope
     rows: int
+    mark: Mark  # of the first element it gives
     whole: Callable[[], Block] | None = None  # called when the task's turn comes, for what all tasks before it made
 
     def execute(self) -> Outcome:
@@ -73,9 +75,9 @@ class Task:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A finished block, since when it waits, and its bytes."""
+    """A finished block with its mark, since when it waits, and its bytes."""
 
-    block: Block
+    marked: Marked
     since: float
     nbytes: int
 
@@ -106,10 +108,11 @@ class StageCounts:
 class RunningStage:
     """Base: sequence numbers, the order of commits, what waits."""
 
-    def __init__(self, stage: Stage, scope: Scope, inputs: list[RunningStage]) -> None:
+    def __init__(self, stage: Stage, scope: Scope, inputs: list[RunningStage], drop: int = 0) -> None:
         self.stage = stage
         self.scope = scope
         self.inputs = inputs
+        self._drop = drop  # elements to come that were given before
         self.ready: deque[_Waiting] = deque()
         self.counts = StageCounts()
         self.running = 0
@@ -200,46 +203,57 @@ class RunningStage:
         task, outcome = self._finished.pop(sequence)
         self.counts.hold(-outcome.nbytes, -outcome.elements)
         if not self._failed:
-            self.put_out(outcome, check, task.whole)
+            self.put_out(outcome, check, task.mark, task.whole)
 
     def put_out(
-        self, outcome: Outcome, check: Callable[[Outcome], None], whole: Callable[[], Block] | None = None
+        self,
+        outcome: Outcome,
+        check: Callable[[Outcome], None],
+        mark: Mark,
+        whole: Callable[[], Block] | None = None,
     ) -> None:
-        """Put out what has its turn."""
+        """Put out what has its turn; `mark`: of its first element."""
         check(outcome)
         if whole is not None and not outcome.blocks:
             outcome.blocks = [whole()]
         for block in outcome.blocks:
-            self._offer(block)
+            self._offer(Marked(block, mark))
             if self._failed:
                 return
+            mark = mark.after(len(block))
         self._exhausted = self._exhausted or outcome.ended
 
-    def _offer(self, block: Block) -> None:
-        """Put a block where the stage below finds it; nothing follows a failure."""
+    def _offer(self, marked: Marked) -> None:
+        """Put a block where the stage below finds it, less what was given before; nothing follows a failure."""
+        if self._drop:
+            given = min(self._drop, len(marked.block))
+            self._drop -= given
+            marked = marked.split(given)[1]
+        block = marked.block
         if len(block) or block.failure is not None:
-            self._wait(block, self.ready.append)
+            self._wait(marked, self.ready.append)
         if block.failure is not None:
             self._exhausted = self._failed = True
             self.close_inputs()
 
     # -- what the stage below takes -------------------------------------------------------------------------------
 
-    def take(self) -> Block:
-        """The next finished block."""
+    def take(self, rows: int | None = None) -> Marked:
+        """The next finished block, or its first `rows` elements; the rest is taken next."""
         waiting = self.ready.popleft()
         self.counts.wait_s += self.scope.services.clock.now() - waiting.since
-        self.counts.hold(-waiting.nbytes, -len(waiting.block))
-        return waiting.block
+        marked = waiting.marked
+        self.counts.hold(-waiting.nbytes, -len(marked.block))
+        if rows is None or len(marked.block) <= rows:
+            return marked
+        first, rest = marked.split(rows)
+        self._wait(rest, self.ready.appendleft)
+        return first
 
-    def put_back(self, block: Block) -> None:
-        """Return the rest of a block that was taken."""
-        self._wait(block, self.ready.appendleft)
-
-    def _wait(self, block: Block, put: Callable[[_Waiting], None]) -> None:
-        waiting = _Waiting(block, self.scope.services.clock.now(), block.nbytes)
+    def _wait(self, marked: Marked, put: Callable[[_Waiting], None]) -> None:
+        waiting = _Waiting(marked, self.scope.services.clock.now(), marked.block.nbytes)
         put(waiting)
-        self.counts.hold(waiting.nbytes, len(block))
+        self.counts.hold(waiting.nbytes, len(marked.block))
 
     def close(self) -> None:
         """Stop for good: drop what waits, end what is held."""
@@ -255,9 +269,13 @@ class RunningStage:
                 source.close()
 
     def _task(
-        self, run: Callable[[Scope], tuple[list[Block], bool]], rows: int, whole: Callable[[], Block] | None = None
+        self,
+        run: Callable[[Scope], tuple[list[Block], bool]],
+        rows: int,
+        mark: Mark,
+        whole: Callable[[], Block] | None = None,
     ) -> Task:
-        task = Task(self, self._next_claim, run, self.scope, rows, whole)
+        task = Task(self, self._next_claim, run, self.scope, rows, mark, whole)
         self._next_claim += 1
         self.running += 1
         return task
@@ -297,7 +315,7 @@ class IndexedRun(RunningStage):
         def run(scope: Scope) -> tuple[list[Block], bool]:
             return [self._operator.rows(np.arange(first, stop, dtype=np.int64), scope)], False
 
-        return self._advance(self._task(run, rows), stop)
+        return self._advance(self._task(run, rows, Mark(first)), stop)
 
     def _advance(self, task: Task, position: int) -> Task:
         self._position = position
@@ -334,7 +352,8 @@ class IndexedRun(RunningStage):
             return ([empty_block(NOWHERE, part.failure)], True) if part.failure is not None else ([], False)
 
         # Parts commit in order: when the turn of the last one comes, all others have been written.
-        task = self._task(run, stop - start, whole=assembly.batch if stop == count else None)
+        mark = Mark(self._position)
+        task = self._task(run, stop - start, mark, whole=assembly.batch if stop == count else None)
         if stop < count:
             self._row = stop
             return task
@@ -358,10 +377,15 @@ class SegmentRun(RunningStage):
     """Each task takes the next rows of the input."""
 
     def __init__(
-        self, stage: Stage, scope: Scope, source: RunningStage, function: PlacedFunction, block_size: int | None
+        self,
+        stage: Stage,
+        scope: Scope,
+        source: RunningStage,
+        block_size: int | None,
+        start: Mark = START,
     ) -> None:
-        super().__init__(stage, scope, [source])
-        self._function = function
+        super().__init__(stage, scope, [source], start.drop)
+        self._function = PlacedFunction(stage.node)
         self._start_with(block_size)
 
     def measured(self, outcome: Outcome) -> None:
@@ -376,10 +400,8 @@ class SegmentRun(RunningStage):
         source = self.inputs[0]
         if not source.ready or not self.may_start():
             return None
-        block = source.take()
-        if len(block) > self._size.rows:
-            source.put_back(block.slice(self._size.rows, len(block)))
-            block = block.slice(0, self._size.rows)
+        marked = source.take(self._size.rows)
+        block = marked.block
 
         def run(scope: Scope) -> tuple[list[Block], bool]:
             if not len(block):
@@ -387,15 +409,17 @@ class SegmentRun(RunningStage):
             node = self.stage.node
             return [scope.task_log.tally.measure(node.key, node.label, lambda: self._function(block, scope))], False
 
-        return self._task(run, len(block))
+        return self._task(run, len(block), Mark(inputs=(marked.mark,)))
 
 
 class SourceRun(RunningStage):
     """One task at a time asks the source for its next block."""
 
-    def __init__(self, stage: Stage, scope: Scope, source: GeneratorSource | ReplaySource) -> None:
+    def __init__(self, stage: Stage, scope: Scope, source: GeneratorSource | ReplaySource, start: Mark = START) -> None:
         super().__init__(stage, scope, [])
         self._source = source
+        self._given = (start.at or 0) + start.drop
+        source.skip(self._given)
 
     def claim(self) -> Task | None:
         if not self.may_start() or self.running:
@@ -413,7 +437,19 @@ class SourceRun(RunningStage):
 
             return [scope.task_log.tally.measure(node.key, node.label, produce)], ended
 
-        return self._task(run, 0)
+        return self._task(run, 0, START)
+
+    def put_out(
+        self,
+        outcome: Outcome,
+        check: Callable[[Outcome], None],
+        mark: Mark,
+        whole: Callable[[], Block] | None = None,
+    ) -> None:
+        """Blocks are counted when their turn comes: what `hurry` hands over goes before the task it comes from."""
+        mark = Mark(self._given)
+        self._given += sum(map(len, outcome.blocks))
+        super().put_out(outcome, check, mark, whole)
 
     def hurry(self) -> Outcome | None:
         """What a source that keeps its task waiting has yielded so far: the consumer starves, so it goes out now."""
@@ -440,30 +476,49 @@ class SourceRun(RunningStage):
 class BarrierRun(RunningStage):
     """One task at a time feeds the barrier the next block of the input it wants."""
 
-    def __init__(self, stage: Stage, scope: Scope, inputs: list[RunningStage], barrier: Barrier) -> None:
-        super().__init__(stage, scope, inputs)
+    def __init__(
+        self, stage: Stage, scope: Scope, inputs: list[RunningStage], barrier: Barrier, start: Mark = START
+    ) -> None:
+        super().__init__(stage, scope, inputs, start.drop)
         self._barrier = barrier
-        if barrier.wants is None:
-            self._exhausted = True
+        self._histories = [History(start.input(number)) for number in range(len(inputs))]
+        self._anchor = Mark(start.at, start.inputs)  # the last moment the barrier could be told from
+        self._since = 0  # elements it gave since then
+        self._refill = [0] * len(inputs)  # elements to come that it is given again
+        self._tells = barrier.carries
+        if start.at is not None:
+            carry, held = start.at
+            barrier.restore(carry)
+            self._refill = list(held)
+        self._exhausted = self._wants() is None
+
+    def _wants(self) -> int | None:
+        return next((number for number, rows in enumerate(self._refill) if rows), self._barrier.wants)
 
     def wanted(self) -> list[RunningStage]:
-        return [] if self._barrier.wants is None else self.inputs
+        return [] if self._wants() is None else self.inputs
 
     def claim(self) -> Task | None:
-        if not self.may_start() or self.running or self._barrier.wants is None:
+        number = self._wants()
+        if number is None or not self.may_start() or self.running:
             return None
+        source, mark = self.inputs[number], self._anchor.after(self._since)
         if self._barrier.pending:
-            return self._task(self._more, 0)
-        number = self._barrier.wants
-        source = self.inputs[number]
+            return self._task(self._more, 0, mark)
         if not source.ready:
-            return self._task(self._finish(number), 0) if source.ended else None
-        return self._task(self._push(number, source.take()), 0)
+            return self._task(self._finish(number), 0, mark) if source.ended else None
+        if self._refill[number]:
+            return self._task(self._take_again(number, source.take(self._refill[number])), 0, mark)
+        return self._task(self._push(number, source.take()), 0, mark)
 
-    def _push(self, number: int, block: Block) -> Callable[[Scope], tuple[list[Block], bool]]:
+    def _push(self, number: int, marked: Marked) -> Callable[[Scope], tuple[list[Block], bool]]:
         def run(scope: Scope) -> tuple[list[Block], bool]:
+            block = marked.block
             good = Block(block.structure, block.columns, block.origins)
             blocks = self._measured(lambda: self._barrier.push(number, good, scope), scope)
+            if self._tells:
+                self._histories[number].push(marked.mark, len(marked.block))
+            self._note(blocks)
             if block.failure is not None and self._barrier.wants is not None:
                 failure = self._barrier.fail(number, block.failure)
                 return (blocks, False) if failure is None else ([*blocks, empty_block(NOWHERE, failure)], True)
@@ -472,11 +527,38 @@ class BarrierRun(RunningStage):
         return run
 
     def _more(self, scope: Scope) -> tuple[list[Block], bool]:
-        return self._measured(lambda: self._barrier.more(scope), scope), self._barrier.wants is None
+        blocks = self._measured(lambda: self._barrier.more(scope), scope)
+        self._note(blocks)
+        return blocks, self._barrier.wants is None
+
+    def _note(self, given: list[Block]) -> None:
+        """Write down how far the barrier is, from now on if it can tell, else by what it gave since it could."""
+        carry = self._barrier.carry() if self._tells else None
+        if carry is None:
+            self._since += sum(map(len, given))
+            return
+        held = self._barrier.held()
+        inputs = [history.before_last(rows) for history, rows in zip(self._histories, held, strict=True)]
+        self._anchor, self._since = Mark([carry, list(held)], tuple(inputs)), 0
+
+    def _take_again(self, number: int, marked: Marked) -> Callable[[Scope], tuple[list[Block], bool]]:
+        def run(scope: Scope) -> tuple[list[Block], bool]:
+            block = marked.block
+            self._refill[number] -= len(block)
+            self._histories[number].push(marked.mark, len(block))
+            self._barrier.refill(number, Block(block.structure, block.columns, block.origins), scope)
+            return ([], False) if block.failure is None else ([empty_block(NOWHERE, block.failure)], True)
+
+        return run
 
     def _finish(self, number: int) -> Callable[[Scope], tuple[list[Block], bool]]:
         def run(scope: Scope) -> tuple[list[Block], bool]:
-            return self._measured(lambda: self._barrier.finish(number, scope), scope), self._barrier.wants is None
+            if self._refill[number]:
+                raise ended_early(self.inputs[number].stage.node, self._refill[number])
+            self._tells = False  # an input has ended, which a carry does not say
+            blocks = self._measured(lambda: self._barrier.finish(number, scope), scope)
+            self._note(blocks)
+            return blocks, self._barrier.wants is None
 
         return run
 
@@ -533,10 +615,12 @@ def _pump_all(stage: RunningStage) -> None:
 class ChainRun(RunningStage):
     """One input after another, each built when the one before has ended. It hands blocks through and runs no task."""
 
-    def __init__(self, stage: Stage, scope: Scope, openings: Iterator[Opening]) -> None:
-        super().__init__(stage, scope, [])
+    def __init__(self, stage: Stage, scope: Scope, openings: Iterator[Opening], start: Mark = START) -> None:
+        super().__init__(stage, scope, [], start.drop)
         self._openings = openings
         self._current: Opening | None = None
+        self._number = (start.at or 0) - 1  # of the input that is open
+        self._resumes = start != START  # in the middle of an input that gave elements before
         self._gave = False
 
     def pump(self) -> None:
@@ -545,9 +629,10 @@ class ChainRun(RunningStage):
             if self._current is None or self.inputs[0].ended:
                 self._open_next()
             elif self.inputs[0].ready:
-                block = self.inputs[0].take()
-                self._gave = self._gave or len(block) > 0
-                self._offer(self._current.through(block))
+                marked = self.inputs[0].take()
+                self._gave = self._gave or len(marked.block) > 0
+                mark = Mark(self._number, (marked.mark,))
+                self._offer(Marked(self._current.through(marked.block), mark))
             else:
                 return
             for source in self.inputs:
@@ -559,6 +644,7 @@ class ChainRun(RunningStage):
     def _open_next(self) -> None:
         is_over = self._current is not None and self._current.ends_when_empty and not self._gave
         self._current = None if is_over else next(self._openings, None)
-        self._gave = False
+        self._number += 1
+        self._gave, self._resumes = self._resumes, False
         self._exhausted = self._current is None
         self.inputs = [] if self._current is None else [self._current.build()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from penstock.graph.node import Node, index_obstacle, is_index_driven
+from penstock.graph.node import Node, is_index_driven
 from penstock.graph.nodes import (
     ArrayFile,
     AssertCardinality,
@@ -88,9 +88,7 @@ class Lowering:
 def lower(graph: Node, cpus: int, deterministic: bool, executor: str | None = None) -> Plan:
     """The plan of an optimized graph, for `cpus` cores. `executor`: what the options say of functions."""
     root = Lowering(cpus, deterministic, executor).stage(graph)
-    obstacle = index_obstacle(graph)
-    if obstacle is None and not _keeps_order(root):
-        obstacle = "results are delivered as they complete (deterministic=False)"
+    obstacle = None if _keeps_order(root) else "results are delivered as they complete (deterministic=False)"
     return Plan(root, graph, obstacle)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.graph.node import Node
+from penstock.graph.node import Node, is_index_driven
 from penstock.graph.nodes import Filter, Map
 from penstock.graph.render import render_graph
 from penstock.graph.walk import nodes_of
@@ -30,7 +30,8 @@ def explain(root: Node) -> str:
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
-    lines.append(f"resume: {'by position' if obstacle is None else f'not possible: {obstacle}'}")
+    how = "by position" if is_index_driven(prepared.plan.graph) else "by marks"
+    lines.append(f"resume: {how if obstacle is None else f'not possible: {obstacle}'}")
     budget = prepared.budget
     lines.append(
         f"budget: {budget.cpus} CPUs ({budget.cpu_reason}), {format_bytes(prepared.ram_budget_bytes)} for waiting "

@@ -11,20 +11,20 @@ from typing import Any
 from penstock.block.block import Block
 from penstock.engine.build import build
 from penstock.engine.kept import Kept
+from penstock.engine.marks import START
 from penstock.engine.nested.inside import is_in_task
 from penstock.engine.run import Run, RunLimits
 from penstock.engine.scope import Scope, Skipped
 from penstock.errors import (
     NotResumableError,
 )
-from penstock.graph.fingerprint import order_description, order_fingerprint
 from penstock.graph.node import Node
 from penstock.graph.nodes import Slices
 from penstock.graph.walk import nodes_of
 from penstock.options import Options
 from penstock.plan.place import process_workers
 from penstock.session.preparation import prepare, resolve_seed, services_of, thread_count
-from penstock.session.state import STATE_VERSION, checked_position
+from penstock.session.state import OnChange, Progress, progress_of, state_of
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.snapshot import IteratorStats, StageStats
 
@@ -50,6 +50,8 @@ class PipelineIterator(Iterator[Any]):
         self._elements: Iterator[Any] = iter(())
         self._start = 0
         self._delivered = 0
+        self._mark = self._began = START  # of element number `_marked`; of the first this run delivers
+        self._marked = 0
         self._wait_s = 0.0
         self._between_s = 0.0
         self._returned_at = 0.0
@@ -87,10 +89,11 @@ class PipelineIterator(Iterator[Any]):
         """The first element of the next block; raises its failure, or StopIteration at the end."""
         while not self._done:
             run = self._opened()
-            block, was_ready = run.next_block()
-            if block is None:
+            marked, was_ready = run.next_block()
+            if marked is None:
                 break
-            self._elements = deliver(block)
+            self._mark, self._marked = marked.mark, self._delivered
+            self._elements = deliver(marked.block)
             element = next(self._elements, _END)
             if element is not _END:
                 self._ready += was_ready
@@ -105,7 +108,7 @@ class PipelineIterator(Iterator[Any]):
             workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
             scope = Scope(services_of(prepared, self._seed, self._kept, processes), self._epoch)
-            root = build(prepared.plan.root, scope, prepared.options.block_size, self._start)
+            root = build(prepared.plan.root, scope, prepared.options.block_size, self._began)
             self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the run closes itself at exit
@@ -185,35 +188,36 @@ class PipelineIterator(Iterator[Any]):
 
         Raises: NotResumableError: naming the verb and line that cannot be resumed.
         """
-        plan = self._prepared.plan
-        if plan.state_obstacle is not None:
-            raise NotResumableError(f"this pipeline cannot give its state: {plan.state_obstacle}")
-        return {
-            "version": STATE_VERSION,
-            "order": order_fingerprint(self._prepared.user_graph),
-            "verbs": order_description(self._prepared.user_graph),
-            "seed": self._seed,
-            "epoch": self._epoch,
-            "position": self._delivered,
-        }
+        self._require_resumable("give its")
+        mark = self._mark.after(self._delivered - self._marked)
+        progress = Progress(self._seed, self._epoch, self._delivered, mark)
+        return state_of(self._prepared.user_graph, self._prepared.plan, progress)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], on_change: OnChange = "refuse") -> None:
         """Continue where `state` was taken: the next element is the one after the last that was received then.
 
-        Raises: StateMismatchError: another pipeline or version; says what differs. NotResumableError as `state_dict`.
+        on_change: for a state of a pipeline that has changed since: "refuse" it, saying what differs, or
+        "keep_position": pass over as many elements as were received, whatever they are now (counted in rows where the
+        pipeline ends in `batch`).
+        Cost: an index-driven pipeline starts at once; a stream reads again what its verbs held, a generator replays.
+        Raises: StateMismatchError: another pipeline or version; says what differs. NotResumableError: as `state_dict`.
         """
-        plan = self._prepared.plan
-        if plan.state_obstacle is not None:
-            raise NotResumableError(f"this pipeline cannot take a state: {plan.state_obstacle}")
-        position = checked_position(state, self._prepared.user_graph)
+        self._require_resumable("take a")
+        progress = progress_of(state, self._prepared.user_graph, self._prepared.plan, on_change)
         with self._lock:
             if self._run is not None:
                 self._run.close()
             self._run = None
             self._elements = iter(())
             self._done = False
-            self._seed, self._epoch = int(state["seed"]), int(state["epoch"])
-            self._start = self._delivered = position
+            self._seed, self._epoch = progress.seed, progress.epoch
+            self._start = self._delivered = self._marked = progress.position
+            self._mark = self._began = progress.mark
+
+    def _require_resumable(self, what: str) -> None:
+        obstacle = self._prepared.plan.state_obstacle
+        if obstacle is not None:
+            raise NotResumableError(f"this pipeline cannot {what} state: {obstacle}")
 
 
 def _is_over_window(graph: Node) -> bool:

@@ -80,12 +80,14 @@ def first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
     scope = Scope(services_of(prepared, resolve_seed(prepared.options), Kept()), 0)
     run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.ram_budget_bytes))
     try:
-        block, _ = run.next_block()
+        marked, _ = run.next_block()
         seen = run.scheduler.seen
     finally:
         run.close()
     functions = [step for step in nodes_of(prepared.user_graph) if isinstance(step, _OPAQUE)]
-    return block, {id(step.memo): seen[step.number] for step in functions if step.number in seen}
+    return None if marked is None else marked.block, {
+        id(step.memo): seen[step.number] for step in functions if step.number in seen
+    }
 
 
 def _rows_vary(step: Node) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from penstock.dataset import Dataset
 from penstock.options import Options
@@ -59,7 +60,7 @@ def assert_resumable(
             state = json.loads(json.dumps(iterator.state_dict()))
         with make().iterator() as iterator:
             iterator.load_state_dict(state)
-            after = [element for element, _ in zip(iterator, range(len(whole) - step), strict=False)]
+            after = list(islice(iterator, len(whole) - step))
             ended = limit is not None or next(iterator, None) is None
         assert_same_elements([*before, *after], whole, f"interrupted after {step} elements")
         assert ended, f"interrupted after {step} elements: more came than without"

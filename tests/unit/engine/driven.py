@@ -79,7 +79,8 @@ def finish(scheduler: Scheduler, task: Task) -> None:
 def taken(scheduler: Scheduler) -> list[Any]:
     """The elements that wait at the root now; raises the failure that follows them."""
     values: list[Any] = []
-    while (block := scheduler.next_block()) is not None:
+    while (marked := scheduler.next_block()) is not None:
+        block = marked.block
         values += [np.asarray(element).tolist() for element in block.elements()]
         if block.failure is not None:
             raise block.failure.error

@@ -221,7 +221,8 @@ def _run_to_failure(scheduler: Scheduler, choose: Callable[[list[Task]], Task], 
         task = choose(tasks)
         tasks.remove(task)
         finish(scheduler, task)
-        while (block := scheduler.next_block()) is not None:
+        while (marked := scheduler.next_block()) is not None:
+            block = marked.block
             values += [int(element) for element in block.elements()]
             if block.failure is not None:
                 return block.failure.error

@@ -72,10 +72,10 @@ def test_fingerprint_is_sixteen_hex_digits() -> None:
     assert len(order_fingerprint(node_of(ten()))) == 16
 
 
-def test_order_description_has_a_line_a_verb() -> None:
+def test_order_description_has_an_entry_a_verb() -> None:
     dataset = ten().shuffle(5, seed=3).prefetch(1).batch(4)
     assert order_description(node_of(dataset)) == [
-        "range(start=0, stop=10, step=1)",
-        "shuffle(buffer_size=5, seed=3, reshuffle_each_iteration=True)",
-        "batch(batch_size=4, drop_remainder=False)",
+        ["range", {"start": "0", "stop": "10", "step": "1"}],
+        ["shuffle", {"buffer_size": "5", "seed": "3", "reshuffle_each_iteration": "True"}],
+        ["batch", {"batch_size": "4", "drop_remainder": "False"}],
     ]

@@ -13,12 +13,14 @@ from penstock.block.collate import detached
 from penstock.block.origin import SourceOrigins
 from penstock.engine.operators.functions import collate, empty_block
 from penstock.engine.scope import Scope
-from penstock.errors import SourceError
+from penstock.errors import NotResumableError, SourceError
+from penstock.graph.node import Node
 from penstock.graph.nodes import Generator
 
 _BLOCK_ELEMENTS = 1024
 _BLOCK_BYTES = 4 * 2**20
 _BLOCK_SECONDS = 0.002
+_END = object()
 
 
 class GeneratorSource:
@@ -34,8 +36,13 @@ class GeneratorSource:
         self._iterator: Iterator[Any] | None = None
         self._finished = False
         self._pulled = 0
+        self._skips = 0
         self._open: list[Any] = []  # yielded, not handed over; the last `len(_open)` of `_pulled`
         self._lock = threading.Lock()
+
+    def skip(self, elements: int) -> None:
+        """Start after so many: they are pulled again and dropped."""
+        self._skips = elements
 
     def produce(self, scope: Scope) -> Block | None:
         """The next block, None at the end."""
@@ -48,6 +55,7 @@ class GeneratorSource:
         try:
             if self._iterator is None and limit > 0 and not self._finished:
                 self._iterator = iter(self._node.function(*self._node.args))
+                self._replay(self._iterator)
             while count < limit and size < _BLOCK_BYTES and self._iterator is not None:
                 value = detached(next(self._iterator))
                 with self._lock:
@@ -59,10 +67,18 @@ class GeneratorSource:
                     break
         except StopIteration:
             self._iterator, self._finished = None, True
+        except NotResumableError as error:
+            failure = Failure(error)
         except Exception as error:  # noqa: BLE001  # whatever the user's generator raises is told with its place
             failure = Failure(self._wrap(error, self._pulled))
         block = self._handed_over(scope, failure)
         return None if count == 0 and failure is None else block
+
+    def _replay(self, iterator: Iterator[Any]) -> None:
+        for number in range(self._skips):
+            if next(iterator, _END) is _END:
+                raise ended_early(self._node, self._skips - number)
+        self._pulled = self._skips
 
     def drain(self, scope: Scope) -> Block:
         """What has been yielded and not handed over; called while `produce` waits, from another thread."""
@@ -100,14 +116,34 @@ def _rough_bytes(value: Any) -> int:
     return getattr(value, "nbytes", None) or (len(value) if isinstance(value, bytes | str | list) else 8)
 
 
+def ended_early(node: Node, missing: int) -> NotResumableError:
+    """What a node gives again must be what it gave when the state was taken."""
+    return NotResumableError(
+        "resumed, it ended before the place of the state",
+        got=f"{missing} elements too few",
+        expected="the elements it gave when the state was taken",
+        where=node.label,
+        remedy="a generator must give the same elements each time its function is called, and files must not change",
+    )
+
+
 class ReplaySource:
     """The blocks of a kept stream."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = iter(blocks)
+        self._skips = 0
+
+    def skip(self, elements: int) -> None:
+        """Start after so many."""
+        self._skips = elements
 
     def produce(self, scope: Scope) -> Block | None:
-        return next(self._blocks, None)
+        for block in self._blocks:
+            gone, self._skips = self._skips, max(0, self._skips - len(block))
+            if gone < len(block):
+                return block.slice(gone, len(block))
+        return None
 
     def close(self) -> None:
         """Nothing is held."""

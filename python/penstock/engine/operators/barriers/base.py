@@ -5,9 +5,15 @@ ended; both give the blocks that follow from it. `wants` names the input it need
 What a barrier gives depends on the elements that came in, never on how they were cut into blocks. One that may give
 without end what follows from little (a nested dataset) gives a part of it, and says by `pending` that `more` has the
 rest.
+
+To be resumed without feeding it everything again, a barrier says what it carries as counts (`carry`) and how many of
+the last elements of each input it needs again (`held`). A new one is then given the carry (`restore`) and those
+elements (`refill`), and stands where the old one stood. One that says nothing is fed from the start.
 """
 
 from __future__ import annotations
+
+from typing import Any, ClassVar
 
 from penstock.block.block import Block, Failure
 from penstock.engine.scope import Scope
@@ -15,7 +21,9 @@ from penstock.graph.node import Node
 
 
 class Barrier:
-    """Base: one input, passed through."""
+    """Base: one input, passed through. `carries`: it has a `carry`."""
+
+    carries: ClassVar[bool] = False
 
     def __init__(self, node: Node, scope: Scope) -> None:
         self.node = node
@@ -40,3 +48,18 @@ class Barrier:
 
     def close(self) -> None:
         """Let go of what it holds open. Called once, when no task of it runs."""
+
+    def carry(self) -> Any:
+        """What it carries beside elements, as JSON values; None: cannot be said, or not now (it costs too much)."""
+        return None
+
+    def held(self) -> tuple[int, ...]:
+        """For each input, how many of the last elements that came in `refill` needs; asked for after `carry`."""
+        return (0,) * len(self.node.inputs)
+
+    def restore(self, carry: Any) -> None:
+        """Take up what another carried; the elements it held follow."""
+
+    def refill(self, source: int, block: Block, scope: Scope) -> None:
+        """Take in elements that another held. The default suits what gives nothing before it holds more than that."""
+        self.push(source, block, scope)

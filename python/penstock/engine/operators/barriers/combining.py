@@ -17,6 +17,7 @@ class ZipBarrier(Barrier):
     """One element of each input. An input that runs ahead waits; the first to end ends all."""
 
     node: Zip
+    carries = True
 
     def __init__(self, node: Zip, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -44,3 +45,9 @@ class ZipBarrier(Barrier):
         if self.wants in self._failed:
             joined.append(empty_block(NOWHERE, self._failed[self.wants]))
         return joined
+
+    def carry(self) -> list[int]:
+        return []
+
+    def held(self) -> tuple[int, ...]:
+        return tuple(sum(map(len, queue)) for queue in self._waiting)

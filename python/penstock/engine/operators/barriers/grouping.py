@@ -15,6 +15,7 @@ class BatchBarrier(Barrier):
     """Rows from consecutive blocks made into batches, of any kind."""
 
     node: Batch
+    carries = True
 
     def __init__(self, node: Batch, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -41,3 +42,9 @@ class BatchBarrier(Barrier):
         counts = np.full(-(-rows // size), size, dtype=np.int64)
         counts[-1] = rows - (len(counts) - 1) * size
         return [join_rows(self.node, joined.slice(0, rows), counts, scope.services.pool)]
+
+    def carry(self) -> list[int]:
+        return []
+
+    def held(self) -> tuple[int, ...]:
+        return (self._rows,)

@@ -19,6 +19,7 @@ class TakeBarrier(Barrier):
     """The first `count` elements; then it wants no more, and its input is closed."""
 
     node: Take
+    carries = True
 
     def __init__(self, node: Take, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -33,11 +34,19 @@ class TakeBarrier(Barrier):
         taken = block.slice(0, self._left)
         return [Block(taken.structure, taken.columns, taken.origins)]
 
+    def carry(self) -> int:
+        return self._left if self.wants is not None else 0
+
+    def restore(self, carry: int) -> None:
+        self._left = carry
+        self.wants = None if carry == 0 else 0
+
 
 class SkipBarrier(Barrier):
     """All but the first `count` elements."""
 
     node: Skip
+    carries = True
 
     def __init__(self, node: Skip, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -49,11 +58,18 @@ class SkipBarrier(Barrier):
         self._left -= skipped
         return [block.slice(skipped, len(block))] if skipped < len(block) else []
 
+    def carry(self) -> int:
+        return self._left
+
+    def restore(self, carry: int) -> None:
+        self._left = carry
+
 
 class ShardBarrier(Barrier):
     """Every num_shards-th element."""
 
     node: Shard
+    carries = True
 
     def __init__(self, node: Shard, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -64,6 +80,12 @@ class ShardBarrier(Barrier):
         self._seen += len(block)
         rows: Indices = np.arange(first, len(block), self.node.num_shards, dtype=np.int64)
         return [block.take(rows)] if len(rows) else []
+
+    def carry(self) -> int:
+        return self._seen
+
+    def restore(self, carry: int) -> None:
+        self._seen = carry
 
 
 class AssertCardinalityBarrier(Barrier):
@@ -98,6 +120,7 @@ class StrideBarrier(Barrier):
     """A slice by passing over what is not in it: the slow twin of strided indices, when rules are skipped."""
 
     node: Stride
+    carries = True
 
     def __init__(self, node: Stride, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -125,11 +148,19 @@ class StrideBarrier(Barrier):
         joined = concat_blocks(kept)
         return [joined.take(np.arange(len(joined) - 1, -1, -1, dtype=np.int64))]
 
+    def carry(self) -> list[int] | None:
+        return None if self.node.step < 0 else [self._seen, self._left]
+
+    def restore(self, carry: list[int]) -> None:
+        self._seen, self._left = carry
+        self.wants = None if self._left == 0 else 0
+
 
 class EnumerateBarrier(Barrier):
     """(position, element)."""
 
     node: Enumerate
+    carries = True
 
     def __init__(self, node: Enumerate, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -139,3 +170,9 @@ class EnumerateBarrier(Barrier):
         numbers = np.arange(self._next, self._next + len(block), dtype=np.int64)
         self._next += len(block)
         return [enumerate_block(block, numbers)] if len(block) else []
+
+    def carry(self) -> int:
+        return self._next
+
+    def restore(self, carry: int) -> None:
+        self._next = carry

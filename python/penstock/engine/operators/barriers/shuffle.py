@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import Any
+
 import numpy as np
 
 from penstock.block.block import Block, concat_blocks
@@ -25,6 +28,7 @@ class ShuffleBarrier(Barrier):
     """
 
     node: Shuffle
+    carries = True
 
     def __init__(self, node: Shuffle, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -37,6 +41,9 @@ class ShuffleBarrier(Barrier):
         self._total = 0
         self._slots: list[int] = []  # the numbers of the rows held
         self._left = 0
+        self._told = 0  # how many had left when `carry` told last
+        self._arrived = 0
+        self._kept: list[int] = []  # of the first rows, as kept by the last clean-up: how many had arrived before each
 
     def _draws(self, count: int) -> list[int]:
         """`count` 32-bit draws, those of the next elements to leave."""
@@ -50,6 +57,7 @@ class ShuffleBarrier(Barrier):
             return []
         first, slots = self._total, self._slots
         self._add(block)
+        self._arrived += len(block)
         free = min(self._size - len(slots), len(block))
         slots.extend(range(first, first + free))
         leaving: list[int] = []
@@ -80,6 +88,7 @@ class ShuffleBarrier(Barrier):
     def _clean_up(self) -> None:
         """Let go of what has left. Rows move once for each buffer's worth that arrives: constant cost."""
         held = self._rows(self._slots)
+        self._kept = list(map(self._arrival, self._slots))
         self._parts, self._starts, self._total = [], [], 0
         self._add(held)
         self._slots = list(range(len(held)))
@@ -97,6 +106,35 @@ class ShuffleBarrier(Barrier):
         gone = [self._rows(order[start : start + _BLOCK_ELEMENTS]) for start in starts]
         self._parts = []
         return gone
+
+    def carry(self) -> list[Any] | None:
+        """Told once for each buffer's worth that has left, so its cost is constant an element."""
+        if self._left < self._told + self._size:
+            return None
+        self._told = self._left
+        return [self._left, [self._arrived - self._arrival(number) for number in self._slots]]
+
+    def held(self) -> tuple[int, ...]:
+        return (self._arrived - min(map(self._arrival, self._slots), default=self._arrived),)
+
+    def _arrival(self, number: int) -> int:
+        """How many had arrived before row `number`."""
+        return self._kept[number] if number < len(self._kept) else self._arrived - (self._total - number)
+
+    def restore(self, carry: list[Any]) -> None:
+        self._left, ages = carry
+        self._told = self._left
+        oldest = max(ages, default=0)
+        self._kept = sorted(oldest - age for age in ages)
+        row_of = {arrival: row for row, arrival in enumerate(self._kept)}
+        self._slots = [row_of[oldest - age] for age in ages]
+
+    def refill(self, source: int, block: Block, scope: Scope) -> None:
+        """Of the elements since the oldest that is held, those that are."""
+        first, self._arrived = self._arrived, self._arrived + len(block)
+        low, high = bisect_left(self._kept, first), bisect_left(self._kept, self._arrived)
+        if low < high:
+            self._add(block.take(np.array(self._kept[low:high], dtype=np.int64) - first))
 
 
 class PermutationBarrier(Barrier):
