@@ -14,6 +14,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -88,11 +89,11 @@ class Rng:
 
     __slots__ = ("_id", "_key", "_op", "_position")
 
-    def __init__(self, key: int, origin_id: int = 0, op: int = 0) -> None:
+    def __init__(self, key: int, origin_id: int = 0, op: int = 0, position: int = 0) -> None:
         self._key = key
         self._id = origin_id
         self._op = op
-        self._position = 0
+        self._position = position
 
     def _words(self, count: int) -> UInt32s:
         words: UInt32s = _native.philox_words(self._key, self._id, self._op, self._position, count)
@@ -155,17 +156,38 @@ class Rng:
         return np.random.Generator(np.random.Philox(key=int(self._uint64(1)[0])))
 
 
+def position_of(rng: Rng) -> int:
+    """How many words of its stream are behind it: where the next draw begins."""
+    return rng._position
+
+
 def _count(size: int | tuple[int, ...] | None) -> int:
     return 1 if size is None else int(np.prod(size))
 
 
+@dataclass(frozen=True, slots=True)
+class BlockStreams:
+    """The random streams of the elements of a block: a key for each function; identities, computed when asked for."""
+
+    keys: tuple[int, ...]
+    ids: Callable[[], UInt64s]
+
+    def of_row(self, row: int, call: int, op: int, position: int) -> Rng:
+        """The stream `op` of one element for function `call`, from word `position` on."""
+        return Rng(self.keys[call], int(self.ids()[row]), op, position)
+
+
 class _Scope(threading.local):
-    """What the random ops of this thread draw from: row `row` of the block a map is working on, or nothing."""
+    """What the random ops of this thread draw from: row `row` of the block a map is working on, or nothing.
+
+    position: where in its stream the next op begins, for the one op that is told.
+    """
 
     key: int | None = None
     ids: Callable[[], UInt64s] | None = None
     row: int = 0
     op: int = 0
+    position: int = 0
 
 
 _scope = _Scope()
@@ -178,12 +200,12 @@ def element_scope(key: int, ids: Callable[[], UInt64s]) -> Iterator[_Scope]:
     `ids` gives the identities of the block's elements, [n] uint64; it is called when the first op draws, so a map
     without randomness never computes them.
     """
-    previous = (_scope.key, _scope.ids, _scope.row, _scope.op)
-    _scope.key, _scope.ids, _scope.row, _scope.op = key, ids, 0, 0
+    previous = (_scope.key, _scope.ids, _scope.row, _scope.op, _scope.position)
+    _scope.key, _scope.ids, _scope.row, _scope.op, _scope.position = key, ids, 0, 0, 0
     try:
         yield _scope
     finally:
-        _scope.key, _scope.ids, _scope.row, _scope.op = previous
+        _scope.key, _scope.ids, _scope.row, _scope.op, _scope.position = previous
 
 
 def scoped_rng() -> Rng:
@@ -194,8 +216,9 @@ def scoped_rng() -> Rng:
     if _scope.key is None or _scope.ids is None:
         fresh = np.random.SeedSequence().generate_state(1, np.uint64)
         return Rng(int(fresh[0]))
-    rng = Rng(_scope.key, int(_scope.ids()[_scope.row]), _scope.op)
+    rng = Rng(_scope.key, int(_scope.ids()[_scope.row]), _scope.op, _scope.position)
     _scope.op += 1
+    _scope.position = 0
     return rng
 
 

@@ -18,9 +18,8 @@ from penstock.block.spec import BYTES
 from penstock.block.tree import LEAF
 from penstock.ops.program import Program
 from penstock.optimize.fuse_images import FUSED, fuse_images
-from penstock.rng import element_scope
 from penstock.testing import assert_same_elements
-from penstock.trace.tracer import trace
+from penstock.trace.tracer import Call, trace
 
 MEAN, STD = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
 
@@ -107,8 +106,7 @@ def block_of(files):
 
 def fused_program(function, rows=FILES):
     block = block_of(rows)
-    with element_scope(1, block.origins.ids):
-        program = trace(function, block)
+    program = trace([Call(function, key=1)], block, block.origins.ids)
     assert isinstance(program, Program), program
     return fuse_images(program)
 

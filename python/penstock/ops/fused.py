@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.ops.program import Draw
+
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Which part of an image is needed: the op that says so, its constants, and the number of its stream."""
+    """Which part of an image is needed: the op that says so, its constants, and where it draws from."""
 
     op: str
     args: tuple[Any, ...]
-    draw: int | None
+    draw: Draw | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Adjustment:
 
     name: str
     args: tuple[Any, ...] = ()
-    draw: int | None = None
+    draw: Draw | None = None
 
     def __str__(self) -> str:
         inner = ", ".join(str(arg) for arg in self.args)

@@ -14,13 +14,15 @@ class OpTraits:
     """What the engine may assume of an op.
 
     random: draws from the element's stream. io_bound: waits more than it computes. holds_gil: threads do not help.
-    pure: the result depends on arguments and stream alone, so it may run anywhere, in any order.
+    pure: the result depends on arguments and stream alone, so it may run anywhere, in any order. draws_as_needed: how
+    often it draws depends on what it draws, so nothing can be drawn at a known place behind it.
     """
 
     random: bool = False
     io_bound: bool = False
     holds_gil: bool = False
     pure: bool = True
+    draws_as_needed: bool = False
 
 
 OPS: dict[Callable[..., Any], OpTraits] = {
@@ -41,7 +43,7 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     image.central_crop: OpTraits(),
     image.crop_to_bounding_box: OpTraits(),
     image.random_crop: OpTraits(random=True),
-    image.random_resized_crop: OpTraits(random=True),
+    image.random_resized_crop: OpTraits(random=True, draws_as_needed=True),
     image.normalize: OpTraits(),
     color.adjust_contrast: OpTraits(),
     color.random_contrast: OpTraits(random=True),

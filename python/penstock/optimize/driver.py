@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from penstock.errors import InvalidArgumentError, RuleError
 from penstock.graph.check import check_graph
 from penstock.graph.node import Node
+from penstock.graph.nodes import Filter, Map, TakeWhile
 from penstock.graph.walk import rebuild
 from penstock.optimize.order import ONCE, RULE_NAMES, UNTIL_STABLE
+from penstock.optimize.programs import PROGRAM_RULE_NAMES
 from penstock.optimize.rule import Rule, Step
 
 _ROUNDS = 1000
@@ -22,6 +25,9 @@ def optimize(root: Node, skip: frozenset[str], clock: Callable[[], float]) -> tu
     unknown = sorted(skip.difference(RULE_NAMES))
     if unknown:
         raise InvalidArgumentError("Options: skip_rules", got=unknown, expected=f"names among {list(RULE_NAMES)}")
+    without = skip.intersection(PROGRAM_RULE_NAMES)
+    if without:
+        root = rebuild(root, lambda node, _: _told(node, without))
     steps: list[Step] = []
     for _ in range(_ROUNDS):
         before = root
@@ -32,6 +38,11 @@ def optimize(root: Node, skip: frozenset[str], clock: Callable[[], float]) -> tu
     for rule in ONCE:
         root = _apply(rule, root, skip, steps, clock)
     return root, steps
+
+
+def _told(node: Node, without: frozenset[str]) -> Node:
+    """Functions become programs as they run: their nodes carry which rules are left out then."""
+    return replace(node, without=without) if isinstance(node, Map | Filter | TakeWhile) else node
 
 
 def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], clock: Callable[[], float]) -> Node:

@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.ops.fused import Adjustment, FusedImages, Region
 from penstock.ops.io import FIDELITIES
-from penstock.ops.program import Program, Ref, Step, substitute
+from penstock.ops.program import Draw, Program, Ref, Step, substitute
 
 FUSED = "fused.jpeg"
 _ARITHMETIC = {"np.multiply": "multiply", "np.add": "add", "np.subtract": "subtract", "np.divide": "divide"}
@@ -59,7 +59,7 @@ class _Chain:
     dtype: str | None = None
     channels_first: bool = False
 
-    def adjusted(self, name: str, *args: Any, draw: int | None = None) -> bool:
+    def adjusted(self, name: str, *args: Any, draw: Draw | None = None) -> bool:
         self.adjustments += (Adjustment(name, args, draw),)
         return True
 
@@ -170,7 +170,7 @@ def _random_resized_crop(step: Step, chain: _Chain) -> bool:
         step, "size", "area_range", "aspect_ratio_range", "antialias",
         area_range=(0.08, 1.0), aspect_ratio_range=(3 / 4, 4 / 3), antialias=False,
     )  # fmt: skip
-    if given is None or not _is_first(chain) or step.draw is None:
+    if given is None or not _is_first(chain) or not _draws_first(step):
         return False
     ranges = _floats(given["area_range"]), _floats(given["aspect_ratio_range"])
     if None in ranges:
@@ -181,6 +181,11 @@ def _random_resized_crop(step: Step, chain: _Chain) -> bool:
     return chain.adjusted("round")
 
 
+def _draws_first(step: Step) -> bool:
+    """Whether the step draws from the beginning of a stream, as the kernel does."""
+    return step.draw is not None and step.draw.position == 0
+
+
 def _floats(numbers: Any) -> tuple[float, ...] | None:
     """As Python floats, if they reckon like them (a NumPy float32 does not)."""
     values = tuple(numbers)
@@ -189,7 +194,7 @@ def _floats(numbers: Any) -> tuple[float, ...] | None:
 
 def _random_crop(step: Step, chain: _Chain) -> bool:
     given = _arguments(step, "size")
-    if given is None or not _is_first(chain) or step.draw is None or len(given["size"]) != 3:
+    if given is None or not _is_first(chain) or not _draws_first(step) or len(given["size"]) != 3:
         return False
     chain.region = Region("random_crop", (tuple(given["size"]),), step.draw)
     chain.size = (int(given["size"][0]), int(given["size"][1]))

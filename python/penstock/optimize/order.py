@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from penstock.optimize.programs import PROGRAM_RULE_NAMES
 from penstock.optimize.rule import Rule
 from penstock.optimize.rules.drop_noops import DROP_NOOPS
 from penstock.optimize.rules.drop_options import DROP_OPTIONS
 from penstock.optimize.rules.fuse_maps import FUSE_MAPS
 from penstock.optimize.rules.indices_below_maps import INDICES_BELOW_MAPS
+from penstock.optimize.rules.join_maps import JOIN_MAPS
 from penstock.optimize.rules.limit_below_maps import LIMIT_BELOW_MAPS
 from penstock.optimize.rules.shuffle_to_permutation import SHUFFLE_TO_PERMUTATION
 from penstock.optimize.rules.slices_to_strides import SLICES_TO_STRIDES
@@ -20,6 +22,9 @@ UNTIL_STABLE: tuple[Rule, ...] = (
 )
 ONCE: tuple[Rule, ...] = (
     LIMIT_BELOW_MAPS,  # only takes over streams are left, and maps are still single nodes it can see through
-    FUSE_MAPS,  # last: a fused segment is opaque to every other rule
+    FUSE_MAPS,  # late: a fused segment is opaque to every other rule
+    JOIN_MAPS,  # but this one, which looks into it
 )
-RULE_NAMES = tuple(rule.name for rule in (*UNTIL_STABLE, *ONCE))
+GRAPH_RULE_NAMES = tuple(rule.name for rule in (*UNTIL_STABLE, *ONCE))
+RULE_NAMES = (*GRAPH_RULE_NAMES, *PROGRAM_RULE_NAMES)
+"""All that `Options(skip_rules=...)` knows: rules on the graph, and on the programs that its functions become."""

@@ -9,10 +9,9 @@ from penstock.graph.walk import nodes_of
 from penstock.optimize.fuse_images import fuse_images
 from penstock.plan.place import executor_of
 from penstock.plan.stage import Stage
-from penstock.rng import element_scope
 from penstock.session.look import first_block
 from penstock.session.preparation import Prepared, prepare
-from penstock.trace.tracer import Untraced, obstacle, trace
+from penstock.trace.tracer import Call, Untraced, obstacle, trace
 from penstock.units import format_bytes
 
 
@@ -44,8 +43,8 @@ def _compilation(node: Map | Filter) -> str:
     """Whether a function compiles, and into what: found by computing the first element that reaches it."""
     function = node.function if isinstance(node, Map) else node.predicate
     reason = obstacle(function)
-    if isinstance(node, Map) and (node.takes_rng or not node.compiles):
-        reason = "draws from a stream given to it" if node.takes_rng else "is under compile=False"
+    if isinstance(node, Map) and not node.compiles:
+        reason = "is under compile=False"
     if reason is not None:
         return f"Python, because it {reason}"
     try:
@@ -54,8 +53,8 @@ def _compilation(node: Map | Filter) -> str:
         return f"not known: the element before it could not be computed ({type(error).__name__})"
     if block is None or not len(block):
         return "not known: there is no element to compile it for"
-    with element_scope(0, block.origins.ids):
-        found = trace(function, block)
+    call = Call(function, isinstance(node, Map) and node.takes_rng)
+    found = trace([call], block, block.origins.ids)
     if isinstance(found, Untraced):
         return f"Python, because it {found.reason}"
     return "compiled into " + "; ".join(str(fuse_images(found)).splitlines())

@@ -9,20 +9,32 @@ from __future__ import annotations
 
 import dis
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.block.block import Block
 from penstock.block.columns import ArrayColumn, BytesColumn
-from penstock.block.tree import structure_of
+from penstock.block.tree import Structure, structure_of
 from penstock.errors import Location, PenstockError
-from penstock.ops.program import Program, Ref
+from penstock.ops.program import Program, Ref, recording
 from penstock.ops.registry import OPS
+from penstock.rng import Rng, UInt64s, element_scope
+from penstock.trace.numbers import as_row, is_number
 from penstock.trace.purity import impurity
-from penstock.trace.value import Tape, TraceStop, Value, values_in
+from penstock.trace.tape import Tape, TracedRng, TraceStop, has_values
+from penstock.trace.value import Value
 
 _REVEALING = frozenset({"isinstance", "type", "hasattr", "getattr", "id", "callable", "issubclass", "repr", "str"})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One function to trace: whether it takes the element's random stream, and the key of what it draws."""
+
+    function: Callable[..., Any]
+    takes_rng: bool = False
+    key: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,42 +49,70 @@ def obstacle(function: Callable[..., Any]) -> str | None:
     return impurity(function) or _reveals(function)
 
 
-def trace(function: Callable[..., Any], block: Block) -> Program | Untraced:
-    """The program of `function` on elements like those of `block`, whose first row is the sample.
+def trace(calls: Sequence[Call], block: Block, ids: Callable[[], UInt64s]) -> Program | Untraced:
+    """The program of `calls`, one after another, on elements like those of `block`, whose first row is the sample.
 
-    Must run inside an `element_scope` of the block, at row 0, so that the sample draws what row 0 draws.
+    `ids`: the identities of the block's elements, so that the sample draws what row 0 draws.
     """
-    reason = obstacle(function)
-    if reason is not None:
-        return Untraced(reason)
-    tape = Tape(len(block.columns))
-    leaves = [
+    tape = Tape(len(block.columns), Value)
+    leaves: list[Any] = [
         Value(tape, Ref(number), column.row(0), isinstance(column, ArrayColumn | BytesColumn))
         for number, column in enumerate(block.columns)
     ]
-    element = block.structure.unflatten(leaves)
-    splat = isinstance(block.structure.kind, type) and block.structure.kind is not dict
-    try:
-        result = function(*element) if splat else function(element)
-        structure = structure_of(result)
-        outputs = tuple(_output(leaf, tape) for leaf in structure.flatten(result))
-    except TraceStop as stop:
-        return Untraced(stop.reason)
-    except PenstockError as error:
-        return Untraced(f"raised on the first element: {error}")
-    except Exception as error:  # noqa: BLE001  # whatever it raises, it raises again as Python, with its place
-        return Untraced(f"raised {type(error).__name__} on the first element")
-    return Program(len(block.columns), tuple(tape.steps), outputs, structure)
+    structure = block.structure
+    for number, call in enumerate(calls):
+        reason = obstacle(call.function)
+        if reason is not None:
+            return Untraced(reason)
+        if number:
+            leaves = [_handed_on(leaf, tape) for leaf in leaves]
+        tape.call = number
+        try:
+            structure, leaves = _traced_call(call, structure, leaves, tape, ids)
+        except TraceStop as stop:
+            return Untraced(stop.reason)
+        except PenstockError as error:
+            return Untraced(f"raised on the first element: {error}")
+        except Exception as error:  # noqa: BLE001  # whatever it raises, it raises again as Python, with its place
+            return Untraced(f"raised {type(error).__name__} on the first element ({error})")
+    outputs = tuple(leaf.ref if isinstance(leaf, Value) else leaf for leaf in leaves)
+    dtypes = tuple(column.values.dtype.name if isinstance(column, ArrayColumn) else "" for column in block.columns)
+    return Program(len(block.columns), tuple(tape.steps), outputs, structure, dtypes)
 
 
-def _output(leaf: Any, tape: Tape) -> Any:
+def _traced_call(
+    call: Call, structure: Structure, leaves: list[Any], tape: Tape, ids: Callable[[], UInt64s]
+) -> tuple[Structure, list[Any]]:
+    element = structure.unflatten(leaves)
+    splat = isinstance(structure.kind, type) and structure.kind is not dict
+    arguments = element if splat else (element,)
+    with element_scope(call.key, ids) as current, recording(tape.record_constant):
+        if call.takes_rng:
+            current.op = 1  # op 0 is the element's own stream
+            arguments = (*arguments, TracedRng(tape, Rng(call.key, int(ids()[0]))))
+        result = call.function(*arguments)
+    structure = structure_of(result)
+    return structure, [_checked(leaf, tape) for leaf in structure.flatten(result)]
+
+
+def _checked(leaf: Any, tape: Tape) -> Any:
+    """One leaf of a result: a value of this trace, or a constant."""
+    if isinstance(leaf, TracedRng):
+        raise TraceStop("returns its random stream")
     if not isinstance(leaf, Value):
-        if values_in(leaf):
+        if has_values(leaf):
             raise TraceStop("returns a list of values; numpy.stack does the same and is traced")
         return leaf
     if leaf.tape is not tape:
         raise TraceStop("returns a value of an earlier call")
-    return leaf.ref
+    return leaf
+
+
+def _handed_on(leaf: Any, tape: Tape) -> Any:
+    """A leaf as the next function sees it: what was a Python number is NumPy's, a constant is a value like others."""
+    if isinstance(leaf, Value) and not is_number(leaf.sample):
+        return leaf
+    return tape.record("py.leaf", as_row, (leaf,), {}, fixed=True)
 
 
 def _reveals(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -> str | None:

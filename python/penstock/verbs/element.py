@@ -57,14 +57,17 @@ class ElementVerbs(Verbs):
         output_signature: Any = None,
         executor: Literal["auto", "threads", "processes"] = "auto",
         on_error: Literal["raise", "skip"] = "raise",
+        compile: bool = True,  # noqa: A002  # the word of tf.data, JAX and PyTorch for it
     ) -> Self:
         """`map_func(element, rng)`: as `map`, with a `penstock.Rng` of the element's own as the last argument.
 
-        What it draws depends on the seed, the epoch and the element's origin, never on threads, order or timing.
+        What it draws depends on the seed, the epoch and the element's origin, never on threads, order or timing. It
+        compiles as a map does, draws included, where how often it draws does not depend on the element.
         """
         return self._map(
             "random_map", map_func, num_parallel_calls=num_parallel_calls, deterministic=deterministic,
             output_signature=output_signature, executor=executor, on_error=on_error, takes_rng=True, seed=seed,
+            compile=compile,
         )  # fmt: skip
 
     def _map(

@@ -296,7 +296,7 @@ def test_functions_of_children_are_compiled_once(monkeypatch: pytest.MonkeyPatch
 
     traced: list[object] = []
     original = compiled.trace
-    monkeypatch.setattr(compiled, "trace", lambda function, block: traced.append(0) or original(function, block))
+    monkeypatch.setattr(compiled, "trace", lambda *args: traced.append(0) or original(*args))
     dataset = Dataset.range(50).flat_map(lambda n: Dataset.range(3).map(lambda x: x * 2))
     assert values(dataset) == [0, 2, 4] * 50
     assert len(traced) == 1

@@ -16,9 +16,8 @@ from penstock.block.origin import SourceOrigins
 from penstock.block.spec import STR
 from penstock.block.tree import LEAF, tuple_of
 from penstock.errors import NotCompiledError
-from penstock.ops.program import Program
-from penstock.rng import element_scope
-from penstock.trace.tracer import Untraced, trace
+from penstock.ops.program import Draw, Program
+from penstock.trace.tracer import Call, Untraced, trace
 
 ORIGINS = SourceOrigins(0, "source", np.arange(3))
 IMAGES = np.arange(3 * 4 * 5 * 3, dtype=np.uint8).reshape(3, 4, 5, 3)
@@ -31,8 +30,7 @@ SCALE = 2.0
 
 
 def traced(function, block=NUMBERS):
-    with element_scope(7, ORIGINS.ids):
-        return trace(function, block)
+    return trace([Call(function, key=7)], block, ORIGINS.ids)
 
 
 def reason(function, block=NUMBERS):
@@ -66,8 +64,14 @@ def test_shape_is_known_where_all_rows_share_it():
     assert "reshape" in text(lambda image, label: image.reshape(image.shape[0], -1), PAIRS)
 
 
-def test_shape_of_ragged_rows_stops_the_trace():
-    assert "shape may differ" in reason(lambda x: x.reshape(x.shape[0] * 2), RAGGED)
+def test_shape_of_ragged_rows_is_recorded():
+    found = text(lambda x: x.reshape(x.shape[0] * 2), RAGGED)
+    assert "%1 = py.side(%0, 0)" in found
+    assert "py.mul(%1, 2)" in found
+
+
+def test_len_of_ragged_rows_stops_the_trace():
+    assert ".shape[0]" in reason(lambda x: x / len(x), RAGGED)
 
 
 def test_ops_and_numpy_functions_are_recorded_by_name():
@@ -81,7 +85,7 @@ def test_random_ops_keep_the_number_of_their_stream():
         image = ps.image.random_flip_left_right(image)
         return ps.image.random_crop(image, (2, 2, 3)), label
 
-    assert [step.draw for step in traced(augment, PAIRS).steps] == [0, 1]
+    assert [step.draw for step in traced(augment, PAIRS).steps] == [Draw(0), Draw(1)]
 
 
 def test_functions_called_by_the_function_are_traced_through():
@@ -103,9 +107,12 @@ def test_functions_called_by_the_function_are_traced_through():
         (lambda x: 1 if x is None else x, "`is`"),
         (lambda x: x in (1, 2), "`in`"),
         (lambda x: max(x, 1), "whether a value is true"),
-        (lambda x: x @ x, "matrices"),
         (lambda x: np.add(x, 1, dtype=float), "form that is not traced"),
-        (lambda x: np.linalg.norm(x), "no rule for blocks"),
+        (lambda x: np.fft.fft(x), "no rule for blocks"),
+        (lambda x: np.asarray(x), "plain array"),
+        (lambda x: np.eye(3)[x], "numpy.take"),
+        (lambda x: round(x), "numpy.round"),
+        (lambda x: divmod(x, 2), "// and %"),
         (lambda x: [x, x], "list of values"),
         (lambda x: x.nosuch, ".nosuch"),
     ],

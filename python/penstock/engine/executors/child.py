@@ -33,7 +33,7 @@ from penstock.engine.executors.wire import (
     unpack_block,
     with_failure,
 )
-from penstock.engine.operators.functions import BlockFunction, block_function
+from penstock.engine.operators.segments import BlockFunction, block_function
 from penstock.engine.scope import Scope, Services
 from penstock.errors import UnsupportedValueError
 from penstock.telemetry.clock import Clock

@@ -21,7 +21,7 @@ from penstock.engine.executors.evidence import (
     judge,
     judge_trial,
 )
-from penstock.engine.operators.functions import BlockFunction
+from penstock.engine.operators.segments import BlockFunction
 from penstock.engine.scope import Scope, Services
 from penstock.errors import WorkerError
 from penstock.graph.node import Node

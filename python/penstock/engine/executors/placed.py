@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from penstock.block.block import Block, holds_datasets
 from penstock.engine.executors.evidence import Finding
 from penstock.engine.executors.measured import MeasuredFunction, file_finding
-from penstock.engine.operators.functions import BlockFunction, block_function
+from penstock.engine.operators.segments import BlockFunction, block_function
 from penstock.engine.scope import Scope, Services
 from penstock.graph.node import Node
 from penstock.plan.place import executor_of, is_pure

@@ -27,7 +27,8 @@ from penstock.engine.executors.wire import (
     unpack_log,
     with_failure,
 )
-from penstock.engine.operators.functions import BlockFunction, empty_block
+from penstock.engine.operators.functions import empty_block
+from penstock.engine.operators.segments import BlockFunction
 from penstock.engine.scope import Scope
 from penstock.errors import UnsupportedValueError, WorkerError
 from penstock.graph.node import Node

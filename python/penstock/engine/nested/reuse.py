@@ -11,7 +11,7 @@ import types
 from dataclasses import replace
 from typing import Any
 
-from penstock.engine.operators.functions import BlockFunction, block_function
+from penstock.engine.operators.segments import BlockFunction, block_function
 from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Filter, Map
 

@@ -1,4 +1,6 @@
-"""A function compiled when its first block is seen: traced, checked on the first rows both ways, then run as a program.
+"""Functions compiled when their first block is seen: traced, checked on the first rows both ways, then run as programs.
+
+One function, or several that follow one another: then what is between them need not be computed for its own sake.
 
 A program holds for elements of one kind (structure, dtypes, and shapes where all rows share one); elements of another
 kind are traced again. What cannot be traced, or differs on the first rows, stays Python: slower, never different.
@@ -7,18 +9,20 @@ kind are traced again. What cannot be traced, or differs on the first rows, stay
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.block.block import Block, holds_datasets
+from penstock.block.collate import RowError
 from penstock.block.columns import ArrayColumn, Column
 from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import run_program, same_columns
 from penstock.ops.program import Program
-from penstock.optimize.fuse_images import exact, fuse_images
-from penstock.rng import UInt64s, element_scope
-from penstock.trace.tracer import Untraced, trace
+from penstock.optimize.fuse_images import exact
+from penstock.optimize.programs import optimize_program
+from penstock.rng import BlockStreams
+from penstock.trace.tracer import Call, Untraced, trace
 
 _CHECKED_ROWS = 2
 RAISED = Untraced("raised on every element it was tried with")
@@ -28,24 +32,37 @@ Kind = tuple[Any, ...]
 
 
 class Compiled:
-    """The programs of one function of one iterator, by kind of element. Safe to call from several threads."""
+    """The programs of functions of one iterator, by kind of element. Safe to call from several threads.
 
-    def __init__(self, function: Callable[..., Any], warn: Callable[[str], None], label: str) -> None:
-        self._function = function
+    `functions`: in order, and whether each takes the element's random stream. `without`: rules not to apply.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[tuple[Callable[..., Any], bool]],
+        warn: Callable[[str], None],
+        label: str,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        self._functions = tuple(functions)
+        self._without = without
         self._warn = warn
         self._label = label
         self._found: dict[Kind, Program | Untraced] = {}
         self._lock = threading.Lock()
 
     def run(
-        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
+        self, block: Block, streams: BlockStreams, eager: Eager, allocate: Allocate
     ) -> tuple[Structure, tuple[Column, ...]] | None:
-        """Structure and leaves of the results of a non-empty block, or None: `eager` must compute them."""
-        found = self.find(block, key, ids, eager, allocate)
+        """Structure and leaves of the results of a non-empty block, or None: `eager` must compute them.
+
+        `streams`: with a key for each function. `allocate`: where large results go.
+        """
+        found = self.find(block, streams, eager, allocate)
         if isinstance(found, Untraced):
             return None
         try:
-            return found.structure, run_program(found, block, key, ids, allocate)
+            return found.structure, run_program(found, block, streams, allocate)
         except Exception:  # noqa: BLE001  # the eager run raises it again, at its element, or gets through
             return None
 
@@ -53,9 +70,7 @@ class Compiled:
         """Whether elements like those of `block` have a program; after `find` or `run` of such a block."""
         return not holds_datasets(block) and isinstance(self._found.get(_kind(block)), Program)
 
-    def find(
-        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
-    ) -> Program | Untraced:
+    def find(self, block: Block, streams: BlockStreams, eager: Eager, allocate: Allocate) -> Program | Untraced:
         """The program for elements like those of `block`, or why there is none."""
         if holds_datasets(block):
             return Untraced("is given datasets")
@@ -65,27 +80,29 @@ class Compiled:
             with self._lock:
                 found = self._found.get(kind)
                 if found is None:
-                    found = self._compile(block, key, ids, eager, allocate)
+                    found = self._compile(block, streams.keys, eager, allocate)
                     if found is not RAISED:
                         self._found[kind] = found
         return found
 
-    def _compile(
-        self, block: Block, key: int, ids: Callable[[], UInt64s], eager: Eager, allocate: Allocate
-    ) -> Program | Untraced:
+    def _compile(self, block: Block, keys: tuple[int, ...], eager: Eager, allocate: Allocate) -> Program | Untraced:
         sample = _first_good(block, eager)
         if sample is None:
             return RAISED
         rows, expected = sample
-        ids = rows.origins.ids
-        with element_scope(key, ids):
-            program = trace(self._function, rows)
+        streams = BlockStreams(keys, rows.origins.ids)
+        calls = [
+            Call(function, takes_rng, key) for (function, takes_rng), key in zip(self._functions, keys, strict=True)
+        ]
+        program = trace(calls, rows, streams.ids)
         if isinstance(program, Untraced):
             return program
-        program = fuse_images(program)
+        program = optimize_program(program, self._without)
         try:
             # What may be decoded faster than exactly is checked exactly.
-            columns = run_program(exact(program), rows, key, ids, allocate)
+            columns = run_program(exact(program), rows, streams, allocate)
+        except RowError:
+            return Untraced("makes, on the way, arrays whose dtype or rank differs from element to element")
         except Exception as error:  # noqa: BLE001  # a program that fails where the function does not is not used
             return self._refuse(f"compiled, it raised {type(error).__name__}: {error}")
         if program.structure != expected.structure or not same_columns(columns, expected.columns):

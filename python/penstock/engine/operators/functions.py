@@ -22,53 +22,16 @@ from penstock.engine.operators.compiled import RAISED, Compiled
 from penstock.engine.scope import Destination, Scope, Seen, Skipped
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
-from penstock.graph.nodes import Chain, Filter, Map, TakeWhile, Unbatch
-from penstock.ops.limits import image_limit
-from penstock.rng import Rng, UInt64s, element_scope
+from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
+from penstock.rng import BlockStreams, Rng, UInt64s, element_scope
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
 from penstock.trace.tracer import Untraced, obstacle
-
-BlockFunction = Callable[[Block, Scope], Block]
 
 
 def empty_block(origins: Origins, failure: Failure | None = None) -> Block:
     """No element; `origins` must be empty too."""
     return Block(LEAF, (), origins, failure)
-
-
-def block_function(node: Node) -> BlockFunction:
-    """What a segment node does to one block."""
-    if isinstance(node, Chain):
-        steps = [_measured(step, block_function(step)) for step in node.steps]
-
-        def run_all(block: Block, scope: Scope) -> Block:
-            for step in steps[:-1]:
-                block = step(block, scope.aside())
-            return steps[-1](block, scope)
-
-        return run_all
-    if isinstance(node, Map):
-        return _limited(MapFunction(node))
-    if isinstance(node, Filter):
-        return _limited(FilterFunction(node))
-    if isinstance(node, Unbatch):
-        return lambda block, scope: unbatch(node, block)
-    raise AssertionError(f"{node.verb} is no segment")
-
-
-def _measured(node: Node, function: BlockFunction) -> BlockFunction:
-    return lambda block, scope: scope.task_log.tally.measure(node.key, node.label, lambda: function(block, scope))
-
-
-def _limited(function: BlockFunction) -> BlockFunction:
-    """`function` under the limits that its run sets for the ops it calls."""
-
-    def run(block: Block, scope: Scope) -> Block:
-        with image_limit(scope.services.max_image_pixels):
-            return function(block, scope)
-
-    return run
 
 
 class _Calls:
@@ -95,7 +58,7 @@ class _Calls:
         results: list[Any] = []
         kept: list[int] = []
         row = -1
-        ids = _once(block.origins.ids)
+        ids = once(block.origins.ids)
         key = scope.key("map", self.node.number, self.seed)
         splat = isinstance(block.structure.kind, type) and block.structure.kind is not dict
         elements = block.elements()
@@ -178,7 +141,7 @@ class Staged:
         return moved
 
 
-def _once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
+def once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
     """`compute`, called at most once. The identities of a block that draws nothing are never computed."""
     kept: list[UInt64s] = []
 
@@ -190,6 +153,13 @@ def _once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
     return get
 
 
+def left_out(node: Map | Filter | TakeWhile) -> frozenset[str]:
+    """The rules that its program goes without. Which elements come must not depend on what is read of them."""
+    if isinstance(node, TakeWhile):
+        return node.without
+    return node.without | {"drop_unused_steps"} if node.on_error == "skip" else node.without
+
+
 class MapFunction:
     """`function` of every element of a block, collated into columns."""
 
@@ -197,48 +167,54 @@ class MapFunction:
         self._node = node
         self._calls = _Calls(node, node.function, node.takes_rng, node.seed)
         self._compiled: Compiled | None = None
-        self._is_python = not node.compiles or node.takes_rng or obstacle(node.function) is not None
+        self._is_python = not node.compiles or obstacle(node.function) is not None
         if self._is_python and is_demanded(node.function):
-            raise not_compiled(node.function, node.label, obstacle(node.function) or "draws from a stream given to it")
+            raise not_compiled(node.function, node.label, obstacle(node.function) or "is under compile=False")
 
     def __call__(self, block: Block, scope: Scope) -> Block:
         if self._is_python or not len(block):
-            return self._eager(block, scope)
+            return self.eager(block, scope)
         node = self._node
         if self._compiled is None:
-            self._compiled = Compiled(node.function, scope.services.warn, node.label)
-        key, ids = scope.key("map", node.number, node.seed), _once(block.origins.ids)
+            self._compiled = Compiled(
+                [(node.function, node.takes_rng)], scope.services.warn, node.label, left_out(node)
+            )
+        streams = BlockStreams((scope.key("map", node.number, node.seed),), once(block.origins.ids))
         allocate = scope.allocate
 
         def eager(rows: Block) -> Block:
-            return self._eager(rows, scope.in_task())
+            return self.eager(rows, scope.in_task())
 
         if is_demanded(node.function):
-            found = self._compiled.find(block, key, ids, eager, allocate)
+            found = self._compiled.find(block, streams, eager, allocate)
             if isinstance(found, Untraced) and found is not RAISED:
                 raise not_compiled(node.function, node.label, found.reason)
-        result = self._compiled.run(block, key, ids, eager, allocate)
+        result = self._compiled.run(block, streams, eager, allocate)
         if result is not None:
-            return self._finish(*result, block, scope)
+            return self.finish(*result, block, scope) or self.eager(block, scope)
         if len(block) == 1 or not self._compiled.has_program(block):
-            return self._eager(block, scope)
+            return self.eager(block, scope)
         # Some row failed. Each alone, so that only what fails is left to Python, whatever else is in its block.
         rows = [self(block.slice(row, row + 1), scope.aside()) for row in range(len(block))]
         return concat_blocks(rows)
 
-    def _finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block:
-        """The result of a program as a block, under the same laws as what `collate` makes."""
+    def finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block | None:
+        """The result of a program as a block, under the same laws as what `collate` makes.
+
+        None when it breaks the promised signature, which `eager` then tells, or casts to.
+        """
         node, specs = self._node, tuple(column.spec for column in columns)
         if node.declared is not None:
             fits = structure == node.declared.structure and all(
                 promised.is_compatible_with(spec) for promised, spec in zip(node.declared.specs, specs, strict=True)
             )
             if not fits:
-                return self._eager(block, scope)
+                return None
         scope.task_log.seen.append(Seen(node.number, node.label, structure, specs, block.describe(0)))
         return Block(structure, columns, block.origins, block.failure)
 
-    def _eager(self, block: Block, scope: Scope) -> Block:
+    def eager(self, block: Block, scope: Scope) -> Block:
+        """The function called on each element."""
         staged = None if scope.staging is None else Staged(scope.staging, len(block))
         results, kept, failure = self._calls.run(block, scope, staged)
         origins = block.origins if kept is None else block.origins.take(np.array(kept, dtype=np.int64))
@@ -368,13 +344,14 @@ class FilterFunction:
     def __call__(self, block: Block, scope: Scope) -> Block:
         if not self._is_python and len(block):
             if self._compiled is None:
-                self._compiled = Compiled(self._node.predicate, scope.services.warn, self._node.label)
-            key, ids = scope.key("map", self._node.number, None), _once(block.origins.ids)
+                calls = [(self._node.predicate, False)]
+                self._compiled = Compiled(calls, scope.services.warn, self._node.label, left_out(self._node))
+            streams = BlockStreams((scope.key("map", self._node.number, None),), once(block.origins.ids))
             allocate = scope.aside().allocate
-            result = self._compiled.run(block, key, ids, lambda rows: self._values(rows, scope.in_task()), allocate)
+            result = self._compiled.run(block, streams, lambda rows: self._values(rows, scope.in_task()), allocate)
             if result is not None and _is_mask(result[1]):
                 return _masked(block, result[1][0], stops=self._calls.stops)
-        return self._eager(block, scope)
+        return self.eager(block, scope)
 
     def _values(self, block: Block, scope: Scope) -> Block:
         """What the predicate returns, as elements: what a program of it is checked against."""
@@ -383,7 +360,8 @@ class FilterFunction:
             return empty_block(NOWHERE, failure or Failure(StructureError("the predicate raised")))
         return Block(LEAF, (column_of(results),), block.origins, failure)
 
-    def _eager(self, block: Block, scope: Scope) -> Block:
+    def eager(self, block: Block, scope: Scope) -> Block:
+        """The predicate called on each element."""
         results, rows, failure = self._calls.run(block, scope)
         places = range(len(results)) if rows is None else rows
         kept: list[int] = []

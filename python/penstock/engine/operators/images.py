@@ -20,7 +20,8 @@ from penstock.kernels.fused import Failures, Regions, Step, fused_images, jpeg_s
 from penstock.kernels.random import philox
 from penstock.ops.fused import Adjustment, FusedImages, Region
 from penstock.ops.limits import max_image_pixels
-from penstock.rng import UInt64s
+from penstock.ops.program import Draw
+from penstock.rng import BlockStreams, UInt64s
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
@@ -30,8 +31,7 @@ Allocate = Callable[[int | None, tuple[int, ...], np.dtype[Any]], Array]  # leaf
 def run_fused(
     fused: FusedImages,
     source: Column,
-    key: int,
-    ids: Callable[[], UInt64s],
+    streams: BlockStreams,
     allocate: Callable[[tuple[int, ...], np.dtype[Any]], Array],
 ) -> Column:
     """The images of a block of JPEGs, [n, height, width, c] (or [n, c, height, width]), where `allocate` puts them.
@@ -40,7 +40,7 @@ def run_fused(
     """
     count = len(source)
     contents = [os.fsdecode(path) for path in source.rows()] if fused.reads else list(source.rows())
-    draws = Draws(key, ids, count)
+    draws = Draws(streams, count)
     channels = fused.channels or _stored_channels(contents)
     regions = None if fused.region is None else _regions(fused.region, count, channels, draws)
     image = (channels, *fused.size) if fused.channels_first else (*fused.size, channels)
@@ -67,21 +67,20 @@ def run_fused(
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What the `count` elements of a block draw: the streams of their identities under `key`.
+    """What the `count` elements of a block draw. `streams`: may go on past them, where the first rows are checked."""
 
-    `all_ids`: may go on past them, as where the first rows of a block are checked.
-    """
-
-    key: int
-    all_ids: Callable[[], UInt64s]
+    streams: BlockStreams
     count: int
 
-    def ids(self) -> UInt64s:
-        return self.all_ids()[: self.count]
+    def key(self, draw: Draw) -> int:
+        return self.streams.keys[draw.call]
 
-    def uniform(self, op: int, low: float, high: float) -> list[float]:
-        """What `Rng(key, id, op).uniform(low, high)` gives first, for each element."""
-        words = philox(self.key, self.ids(), op, 2).astype(np.uint64)
+    def ids(self) -> UInt64s:
+        return self.streams.ids()[: self.count]
+
+    def uniform(self, draw: Draw, low: float, high: float) -> list[float]:
+        """What each element's stream gives first from the place of `draw` on, by `Rng.uniform(low, high)`."""
+        words = philox(self.key(draw), self.ids(), draw.op, draw.position + 2)[:, draw.position :].astype(np.uint64)
         bits = words[:, 0] | (words[:, 1] << np.uint64(32))
         values: list[float] = (low + (high - low) * ((bits >> np.uint64(11)) * 2.0**-53)).tolist()
         return values
@@ -108,14 +107,15 @@ def _regions(region: Region, count: int, channels: int, draws: Draws) -> Regions
         return np.tile(np.array(args, dtype=np.int32), (count, 1))
     if name == "central_crop":
         return name, *args
-    op = region.draw or 0
+    draw = region.draw
+    assert draw is not None
     if name == "random_crop":
         height, width, wanted = args[0]
         if wanted != channels:
             raise DecodeError(f"a crop of {wanted} channels from images of {channels}")
-        return name, draws.key, draws.ids(), op, (height, width)
+        return name, draws.key(draw), draws.ids(), draw.op, (height, width)
     area, ratio = args
-    return name, draws.key, draws.ids(), op, area, ratio, tuple(map(math.log, ratio))
+    return name, draws.key(draw), draws.ids(), draw.op, area, ratio, tuple(map(math.log, ratio))
 
 
 def _step(adjustment: Adjustment, count: int, draws: Draws) -> Step:

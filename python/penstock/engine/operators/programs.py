@@ -6,7 +6,6 @@ errors are located and worded by one piece of code, and `check` compares the two
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,46 +13,34 @@ import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.collate import column_of
-from penstock.block.columns import Array, ArrayColumn, Column
+from penstock.block.columns import ArrayColumn, Column
 from penstock.engine.operators.images import Allocate, run_fused
+from penstock.engine.operators.steps import Values, compute_of, whole_step
 from penstock.ops.program import Program, Ref, Step, substitute
-from penstock.ops.registry import OPS
 from penstock.optimize.fuse_images import FUSED
-from penstock.rng import UInt64s, element_scope
-from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, METHODS, Kind
-
-_OPS_BY_NAME = {f"{op.__module__.rpartition('.')[2]}.{op.__name__}": op for op in OPS}
-
-Values = list[Any]  # one for each Ref: a Column
+from penstock.rng import BlockStreams, element_scope
 
 
-def compute_of(step: Step) -> Callable[..., Any]:
-    """What `step` does to the values of one element."""
-    family, _, name = step.op.partition(".")
-    if family == "np":
-        function: Callable[..., Any] = getattr(np, name)
-        return function
-    return METHODS[name].compute if family == "method" else _OPS_BY_NAME[step.op]
-
-
-def run_program(
-    program: Program, block: Block, key: int, ids: Callable[[], UInt64s], allocate: Allocate
-) -> tuple[Column, ...]:
+def run_program(program: Program, block: Block, streams: BlockStreams, allocate: Allocate) -> tuple[Column, ...]:
     """The leaves of the results of a non-empty block, in order.
 
-    `key`, `ids`: the random streams of its elements. `allocate`: where large results go.
+    `streams`: the random streams of its elements. `allocate`: where large results go.
 
     Raises: whatever a step raises, at any row.
     """
     count = len(block)
     values: Values = [*block.columns]
+    numbers = frozenset(program.inputs + place for place, step in enumerate(program.steps) if step.is_number)
     last = _last_uses(program)
     for number, step in enumerate(program.steps):
         if step.op == FUSED:
             place = partial(allocate, _leaf_of(program, program.inputs + number))
-            values.append(run_fused(step.args[1], values[step.args[0].index], key, ids, place))
+            values.append(run_fused(step.args[1], values[step.args[0].index], streams, place))
+        elif step.op == "item":
+            values.append(values[step.args[0].index][step.args[1]])
         else:
-            values.append(_run_step(step, values, count, key, ids))
+            whole = whole_step(step, values, numbers, count, streams)
+            values.append(_by_row(step, values, numbers, count, streams) if whole is None else ArrayColumn(whole))
         for index in last.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)
@@ -82,62 +69,31 @@ def _last_uses(program: Program) -> dict[int, list[int]]:
     return freed
 
 
-def _run_step(step: Step, values: Values, count: int, key: int, ids: Callable[[], UInt64s]) -> Column:
-    columns = [values[index] for index in sorted(step.references())]
-    if columns and all(isinstance(column, ArrayColumn) for column in columns):
-        whole = _on_block(step, values, count)
-        if whole is not None:
-            return ArrayColumn(whole)
-    return _by_row(step, values, count, key, ids)
-
-
-def _on_block(step: Step, values: Values, count: int) -> Array | None:
-    """The step on whole columns, or None where only rows give the same bits."""
-    if step.op in ELEMENTWISE_UFUNCS or FUNCTIONS.get(step.op) is Kind.ELEMENTWISE:
-        return _elementwise(step, values)
-    if step.op.startswith("method."):
-        source: Array = values[step.args[0].index].values
-        if step.op == "method.astype":
-            return source.astype(step.args[1])
-        if step.op == "method.reshape":
-            return source.reshape(count, *step.args[1])
-        if step.op == "method.getitem":
-            index = step.args[1] if isinstance(step.args[1], tuple) else (step.args[1],)
-            chosen: Array = source[(slice(None), *index)]
-            return chosen
-    return None
-
-
-def _elementwise(step: Step, values: Values) -> Array:
-    ranks = [values[index].values.ndim - 1 for index in step.references()]
-    constants = [np.ndim(arg) for arg in (*step.args, *(v for _, v in step.kwargs)) if not isinstance(arg, Ref)]
-    rank = max([*ranks, *constants])
-
-    def aligned(ref: Ref) -> Array:
-        array: Array = values[ref.index].values
-        missing = rank - (array.ndim - 1)
-        return array.reshape(len(array), *(1,) * missing, *array.shape[1:]) if missing else array
-
-    args = substitute(step.args, aligned)
-    kwargs = {name: substitute(value, aligned) for name, value in step.kwargs}
-    result: Array = compute_of(step)(*args, **kwargs)
-    return result
-
-
-def _by_row(step: Step, values: Values, count: int, key: int, ids: Callable[[], UInt64s]) -> Column:
+def _by_row(step: Step, values: Values, numbers: frozenset[int], count: int, streams: BlockStreams) -> Any:
+    """The step on each row: a column, or one for each of its results."""
     compute = compute_of(step)
     results = []
-    with element_scope(key, ids) as current:
+    with element_scope(streams.keys[0 if step.draw is None else step.draw.call], streams.ids) as current:
         for row in range(count):
             if step.draw is not None:
-                current.row, current.op = row, step.draw
+                current.row, current.op, current.position = row, step.draw.op, step.draw.position
 
             def at_row(ref: Ref, row: int = row) -> Any:
-                return values[ref.index].row(row)
+                value = values[ref.index].row(row)
+                return value.item() if ref.index in numbers else value
 
             kwargs = {name: substitute(value, at_row) for name, value in step.kwargs}
             results.append(compute(*substitute(step.args, at_row), **kwargs))
-    return column_of(results)
+    if not step.parts:
+        return column_of(results)
+    return tuple(column_of(part) for part in zip(*_of_length(results, step.parts), strict=True))
+
+
+def _of_length(results: list[Any], parts: int) -> list[Any]:
+    """`results`, each a tuple or list of so many parts. Raises: ValueError: one is not."""
+    if any(len(result) != parts for result in results):
+        raise ValueError(f"a result of another number of parts than {parts}")
+    return results
 
 
 def same_columns(first: tuple[Column, ...], second: tuple[Column, ...]) -> bool:

@@ -18,7 +18,10 @@ OnError = Literal["raise", "skip"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Map(Node):
-    """`function` of each element; with `takes_rng`, of the element and its own random stream."""
+    """`function` of each element; with `takes_rng`, of the element and its own random stream.
+
+    without: rules that are not applied to its program (the driver writes them down).
+    """
 
     function: Callable[..., Any]
     num_parallel_calls: int | None = AUTOTUNE
@@ -29,6 +32,7 @@ class Map(Node):
     compiles: bool = True
     takes_rng: bool = False
     seed: int | None = None
+    without: frozenset[str] = frozenset()
     memo: SignatureMemo = field(default_factory=SignatureMemo)
     verb: ClassVar[str] = "map"
 
@@ -52,10 +56,11 @@ class Map(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Filter(Node):
-    """The elements for which `predicate` is true."""
+    """The elements for which `predicate` is true. without: as for a map."""
 
     predicate: Callable[..., Any]
     on_error: OnError = "raise"
+    without: frozenset[str] = frozenset()
     verb: ClassVar[str] = "filter"
 
     def cardinality(self) -> int:
@@ -68,9 +73,13 @@ class Filter(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chain(Node):
-    """Several maps and filters as one segment: block in, block out, `steps` in order (a rule makes it)."""
+    """Several maps and filters as one segment: block in, block out, `steps` in order (a rule makes it).
+
+    joined: runs of adjacent maps, (start, stop) among the steps, whose functions become one program if all compile.
+    """
 
     steps: tuple[Node, ...]
+    joined: tuple[tuple[int, int], ...] = ()
     verb: ClassVar[str] = "segment"
 
     @cached_property

@@ -29,9 +29,10 @@ class Scan(Node):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TakeWhile(Node):
-    """The elements before the first for which `predicate` is false."""
+    """The elements before the first for which `predicate` is false. without: as for a map."""
 
     predicate: Callable[..., Any]
+    without: frozenset[str] = frozenset()
     verb: ClassVar[str] = "take_while"
 
     def cardinality(self) -> int:

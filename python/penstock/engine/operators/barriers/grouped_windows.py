@@ -16,7 +16,7 @@ from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import read_only
 from penstock.engine.nested.inline import BarrierOf
 from penstock.engine.operators.barriers.nested import NestedBarrier
-from penstock.engine.operators.functions import block_function
+from penstock.engine.operators.segments import block_function
 from penstock.engine.scope import Scope
 from penstock.errors import StructureError, UserFunctionError
 from penstock.graph.nodes import GroupByWindow, Map, Slices
