@@ -17,6 +17,7 @@ from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
 from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.ops.math import cast
 from penstock.options import AUTOTUNE, Options
+from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
 from penstock.rng import Rng
 from penstock.trace.demand import function
 
@@ -27,11 +28,14 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "CsvDataset",
     "Dataset",
+    "FixedLengthRecordDataset",
     "Options",
     "Rng",
     "Spec",
     "TensorSpec",
+    "TextLineDataset",
     "cast",
     "errors",
     "function",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.conformance.registry import CASES, Case
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """classes/{cat,dog,empty}: some texts, one other file, one hidden; arrays, raw and .npy."""
+    """classes/{cat,dog,empty}: some texts, one other file, one hidden; arrays; lines, records and CSV, some packed."""
     root = tmp_path_factory.mktemp("conformance")
     for name, count in (("cat", 3), ("dog", 4), ("empty", 0)):
         folder = root / "classes" / name / "inner"
@@ -27,6 +28,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.arange(1009, dtype=np.uint16).tofile(root / "tokens.bin")
     np.save(root / "rows.npy", np.arange(23 * 6, dtype=np.float32).reshape(23, 2, 3))
     np.save(root / "swapped.npy", np.arange(29, dtype=">i4"))
+    (root / "a.txt").write_bytes(b"".join(b"line %d\n" % number for number in range(17)))
+    (root / "b.txt").write_bytes("é\r\n\nno end".encode())
+    (root / "a.txt.gz").write_bytes(gzip.compress((root / "a.txt").read_bytes()))
+    (root / "records.bin").write_bytes(b"HEAD" + bytes(range(60)) + b"END")
+    (root / "rows.csv").write_bytes(b"n,x,text\n" + b"".join(b'%d,%d.5,"row, %d"\n' % (n, n, n) for n in range(21)))
+    (root / "bad.csv").write_bytes(b"".join(b"%d,%s\n" % (n, b"x" if n % 3 else b"7") for n in range(20)))
     return root
 
 

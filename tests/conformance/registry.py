@@ -336,6 +336,53 @@ case(
     "tokens_shuffled", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 65, 32).shuffle().batch(4), varies=True
 )
 case("tokens_mapped", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 80).map(lambda t: (t[:-1], t[1:])))
+case("lines", lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"]), streams="TextLineDataset")
+case(
+    "lines_text",
+    lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"], encoding="utf-8", buffer_size=7).batch(4),
+    streams="TextLineDataset",
+)
+case(
+    "lines_packed",
+    lambda files: ps.TextLineDataset(files / "a.txt.gz", "GZIP").shuffle(5).repeat(2),
+    streams="TextLineDataset",
+    varies=True,
+    once=False,
+)
+case(
+    "lines_random",
+    lambda files: ps.TextLineDataset(files / "a.txt").random_map(lambda line, rng: (line, rng.random())),
+    streams="TextLineDataset",
+    varies=True,
+)
+case(
+    "lines_in_turns",
+    lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"], num_parallel_reads=2),
+    streams="interleave",
+)
+case(
+    "lines_of_names",
+    lambda files: ps.TextLineDataset(Dataset.list_files(str(files / "[ab].txt"), shuffle=False)).batch(3),
+    streams="flat_map",
+)
+case("records", lambda files: ps.FixedLengthRecordDataset([files / "records.bin"] * 2, 3, 4, 3), once=False)
+case(
+    "records_shuffled",
+    lambda files: ps.FixedLengthRecordDataset(files / "records.bin", 3, 4, 3).shuffle().batch(4),
+    varies=True,
+)
+case(
+    "records_packed",
+    lambda files: ps.FixedLengthRecordDataset(files / "a.txt.gz", 2, 3, 3, None, "GZIP"),
+    streams="FixedLengthRecordDataset",
+    once=False,
+)
+case(
+    "rows",
+    lambda files: ps.CsvDataset(files / "rows.csv", [int, np.float32, bytes], header=True).batch(4),
+    streams="CsvDataset",
+)
+case("rows_skipped", lambda files: ps.CsvDataset(files / "bad.csv", [int, [0]], on_error="skip"), streams="CsvDataset")
 case("zip", lambda _: Dataset.zip(numbers(), Dataset.range(100, 110)))
 case("zip_nested", lambda _: Dataset.zip({"a": numbers(), "b": (image_only(), numbers(19).map(double))}))
 case("zip_self", lambda _: numbers().shuffle().apply(lambda ds: Dataset.zip(ds, ds)), varies=True)

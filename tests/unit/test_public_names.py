@@ -15,8 +15,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock": (
         ps,
         (
-            "AUTOTUNE cast Dataset errors function image INFINITE_CARDINALITY io Options Rng Spec TensorSpec "
-            "UNKNOWN_CARDINALITY"
+            "AUTOTUNE CsvDataset Dataset FixedLengthRecordDataset INFINITE_CARDINALITY Options Rng Spec TensorSpec "
+            "TextLineDataset UNKNOWN_CARDINALITY cast errors function image io"
         ),
     ),
     "penstock.image": (

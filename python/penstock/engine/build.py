@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from penstock.engine.marks import START, Mark
 from penstock.engine.operators.barriers import BARRIERS
 from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
-from penstock.engine.operators.sources import GeneratorSource, ReplaySource
+from penstock.engine.operators.sources import ReplaySource
+from penstock.engine.operators.streams import stream_source
 from penstock.engine.scope import Scope
 from penstock.engine.stages import BarrierRun, ChainRun, IndexedRun, Opening, RunningStage, SegmentRun, SourceRun
 from penstock.graph.node import INFINITE
-from penstock.graph.nodes import Batch, Cache, Generator, Repeat
+from penstock.graph.nodes import Batch, Cache, Repeat
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, SegmentStage, SourceStage, Stage
 
 
@@ -24,8 +25,7 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = STAR
         source = build(stage.inputs[0], scope, block_size, start.input(0))
         return SegmentRun(stage, scope, source, block_size, start)
     if isinstance(stage, SourceStage):
-        assert isinstance(node, Generator)
-        return SourceRun(stage, scope, GeneratorSource(node, block_size), start)
+        return SourceRun(stage, scope, stream_source(node, block_size), start)
     if isinstance(stage, ChainStage):
         return ChainRun(stage, scope, _openings(stage, scope, block_size, start), start)
     assert isinstance(stage, BarrierStage)

@@ -23,7 +23,7 @@ from penstock.engine.operators.batching import Assembly, batch_counts
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import BatchOperator, FunctionOperator
 from penstock.engine.operators.positions import IndexedOperator
-from penstock.engine.operators.sources import GeneratorSource, ReplaySource, ended_early
+from penstock.engine.operators.sources import GeneratorSource, StreamSource, ended_early
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage
@@ -415,7 +415,7 @@ class SegmentRun(RunningStage):
 class SourceRun(RunningStage):
     """One task at a time asks the source for its next block."""
 
-    def __init__(self, stage: Stage, scope: Scope, source: GeneratorSource | ReplaySource, start: Mark = START) -> None:
+    def __init__(self, stage: Stage, scope: Scope, source: StreamSource, start: Mark = START) -> None:
         super().__init__(stage, scope, [])
         self._source = source
         self._given = (start.at or 0) + start.drop

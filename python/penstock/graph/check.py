@@ -9,14 +9,18 @@ from penstock.graph.nodes import (
     Chain,
     Concatenate,
     Counter,
+    CsvRows,
     Filter,
     Generator,
     Indexed,
+    Lines,
     Map,
     Mix,
+    PackedRecords,
     Permute,
     Random,
     Range,
+    RecordFiles,
     Slices,
     Stride,
     Zip,
@@ -24,7 +28,10 @@ from penstock.graph.nodes import (
 from penstock.graph.nodes.mixing import Directed
 from penstock.graph.walk import nodes_of
 
-_SOURCES = (Slices, Range, Counter, Random, Indexed, ArrayFile, Generator)
+_SOURCES = (
+    *(Slices, Range, Counter, Random, Indexed, Generator),
+    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows),
+)
 
 
 def check_graph(root: Node) -> None:

@@ -20,6 +20,7 @@ from penstock.graph.nodes import (
     Choose,
     Concatenate,
     Counter,
+    CsvRows,
     Enumerate,
     Filter,
     FlatMap,
@@ -27,13 +28,16 @@ from penstock.graph.nodes import (
     GroupByWindow,
     Indexed,
     Interleave,
+    Lines,
     Map,
     Mix,
+    PackedRecords,
     PaddedBatch,
     Permute,
     Prefetch,
     Random,
     Range,
+    RecordFiles,
     Repeat,
     Resample,
     Sample,
@@ -102,6 +106,10 @@ def _indexed_source(node: Node, lowering: Lowering) -> Stage:
 
 def _generator(node: Node, lowering: Lowering) -> Stage:
     return SourceStage(node=node, width=Width(1, "a generator: one worker, in order", serial=True))
+
+
+def _files(node: Node, lowering: Lowering) -> Stage:
+    return SourceStage(node=node, width=Width(1, "files: read one after another, ahead", serial=True))
 
 
 def _segment(node: Node, lowering: Lowering) -> Stage:
@@ -182,6 +190,10 @@ LOWER: dict[type[Node], Lower] = {
     Random: _indexed_source,
     Indexed: _indexed_source,
     ArrayFile: _indexed_source,
+    RecordFiles: _indexed_source,
+    PackedRecords: _files,
+    Lines: _files,
+    CsvRows: _files,
     Generator: _generator,
     Map: _segment,
     Filter: _segment,

@@ -50,11 +50,11 @@ def require_alike(what: str, first: Signature, second: Signature, where: Locatio
         )  # fmt: skip
 
 
-def require_parallelism(verb: str, value: Any, where: Location) -> int | None:
-    """`num_parallel_calls` as tf.data takes it: None (one, in order), AUTOTUNE, or a number of workers."""
+def require_parallelism(verb: str, value: Any, where: Location, *, name: str = "num_parallel_calls") -> int | None:
+    """`num_parallel_calls` or the like, as in tf.data: None (one, in order), AUTOTUNE, or a number of workers."""
     if value is None or value == AUTOTUNE:
         return None if value is None else AUTOTUNE
-    return require_integer(verb, "num_parallel_calls", value, minimum=1, where=where)
+    return require_integer(verb, name, value, minimum=1, where=where)
 
 
 def require_signature(verb: str, value: Any, where: Location) -> Signature:

@@ -15,7 +15,7 @@ from penstock.options import AUTOTUNE, require_integer
 from penstock.verbs.base import Verbs, require_callable, require_parallelism
 from penstock.verbs.buckets import Buckets
 
-_CYCLE_LENGTH = 16
+DEFAULT_CYCLE_LENGTH = 16
 """Datasets that `interleave(cycle_length=None)` takes turns of: a fixed number, as order must not hang on a machine."""
 
 
@@ -59,7 +59,7 @@ class NestedVerbs(Verbs):
             location=where,
             function=map_func,
             node_of=node_of,
-            cycle_length=cycle or _CYCLE_LENGTH,
+            cycle_length=cycle or DEFAULT_CYCLE_LENGTH,
             block_length=require_integer(
                 "interleave", "block_length", block_length, minimum=1, optional=True, where=where
             )

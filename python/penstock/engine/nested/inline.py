@@ -17,7 +17,8 @@ from penstock.engine.nested.reuse import Functions
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
-from penstock.engine.operators.sources import GeneratorSource, ReplaySource
+from penstock.engine.operators.sources import ReplaySource, StreamSource
+from penstock.engine.operators.streams import STREAMS, stream_source
 from penstock.engine.scope import Scope
 from penstock.graph.node import INFINITE, Node, is_index_driven
 from penstock.graph.nodes import (
@@ -26,7 +27,6 @@ from penstock.graph.nodes import (
     Chain,
     Concatenate,
     Filter,
-    Generator,
     Map,
     Permute,
     Prefetch,
@@ -54,8 +54,8 @@ class Puller:
             return self.blocks(node.input, scope)
         if isinstance(node, Map | Filter | Chain | Unbatch):
             return self._segment(node, scope)
-        if isinstance(node, Generator):
-            return self._source(GeneratorSource(node, scope.services.block_size), scope)
+        if type(node) in STREAMS:
+            return self._source(stream_source(node, scope.services.block_size), scope)
         if isinstance(node, Permute | Stride) or (_has_no_function(node) and is_index_driven(node)):
             return self._indexed(node, scope)
         if isinstance(node, Repeat | Concatenate):
@@ -95,7 +95,7 @@ class Puller:
         finally:
             _close(source)
 
-    def _source(self, source: GeneratorSource | ReplaySource, scope: Scope) -> Iterator[Block]:
+    def _source(self, source: StreamSource, scope: Scope) -> Iterator[Block]:
         try:
             while (block := source.produce(scope)) is not None:
                 yield block

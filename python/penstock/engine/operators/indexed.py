@@ -15,7 +15,7 @@ from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
-from penstock.engine.operators.files import ArrayFileOperator
+from penstock.engine.operators.files import ArrayFileOperator, RecordFilesOperator
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.joining import is_plain, join_rows
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
@@ -39,6 +39,7 @@ from penstock.graph.nodes import (
     Prefetch,
     Random,
     Range,
+    RecordFiles,
     Repeat,
     Slices,
     Stride,
@@ -410,6 +411,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Random: RandomOperator,
     Indexed: IndexedObjectOperator,
     ArrayFile: ArrayFileOperator,
+    RecordFiles: RecordFilesOperator,
     Zip: ZipOperator,
     Map: FunctionOperator,
     Chain: FunctionOperator,

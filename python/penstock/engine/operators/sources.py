@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,19 @@ _BLOCK_ELEMENTS = 1024
 _BLOCK_BYTES = 4 * 2**20
 _BLOCK_SECONDS = 0.002
 _END = object()
+
+
+class StreamSource(Protocol):
+    """What yields blocks in order."""
+
+    def skip(self, elements: int) -> None:
+        """Start after so many; called before all else."""
+
+    def produce(self, scope: Scope) -> Block | None:
+        """The next block, None at the end."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
 
 
 class GeneratorSource:

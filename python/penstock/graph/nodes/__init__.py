@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
-from penstock.graph.nodes.files import ArrayFile
+from penstock.graph.nodes.files import ArrayFile, CsvRows, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
@@ -26,6 +26,7 @@ __all__ = [
     "Choose",
     "Concatenate",
     "Counter",
+    "CsvRows",
     "Enumerate",
     "Executor",
     "Filter",
@@ -34,15 +35,18 @@ __all__ = [
     "GroupByWindow",
     "Indexed",
     "Interleave",
+    "Lines",
     "Map",
     "Mix",
     "Nesting",
     "OnError",
+    "PackedRecords",
     "PaddedBatch",
     "Permute",
     "Prefetch",
     "Random",
     "Range",
+    "RecordFiles",
     "Repeat",
     "Resample",
     "Sample",

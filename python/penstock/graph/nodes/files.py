@@ -8,10 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from penstock.block.spec import Spec
-from penstock.block.tree import Structure
+from penstock.block.spec import BYTES, STR, Spec
+from penstock.block.tree import Structure, tuple_of
+from penstock.formats.csv_rows import CsvForm
 from penstock.formats.files import LocalFile
-from penstock.graph.node import Node, Signature
+from penstock.formats.records import RecordLayout
+from penstock.graph.node import UNKNOWN, Node, Signature
+from penstock.graph.nodes.element import OnError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,3 +42,88 @@ class ArrayFile(Node):
 
     def parameters(self) -> dict[str, Any]:
         return {"count": self.count, "shape": self.shape, "dtype": str(self.dtype), "stride": self.stride}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordFiles(Node):
+    """Records of one length in files, one file after another; `counts`: records of each."""
+
+    files: tuple[LocalFile, ...]
+    layout: RecordLayout
+    counts: tuple[int, ...]
+    verb: ClassVar[str] = "FixedLengthRecordDataset"
+
+    def cardinality(self) -> int:
+        return sum(self.counts)
+
+    def signature(self) -> Signature | None:
+        return _TEXT[BYTES]
+
+    def parameters(self) -> dict[str, Any]:
+        return {"counts": self.counts, "record_bytes": self.layout.record_bytes}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FileStream(Node):
+    """Elements that are found by reading files from their start. `buffer_bytes`: read at once, None for the default."""
+
+    files: tuple[LocalFile, ...]
+    compression: str
+    buffer_bytes: int | None
+
+    def cardinality(self) -> int:
+        return UNKNOWN if self.files else 0
+
+    def index_obstacle(self) -> str | None:
+        return "reads its files from their start"
+
+    def parameters(self) -> dict[str, Any]:
+        return {"sizes": tuple(file.size for file in self.files), "compression": self.compression}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lines(FileStream):
+    """Lines of text files: bytes, or text in `encoding`."""
+
+    encoding: str | None
+    verb: ClassVar[str] = "TextLineDataset"
+
+    def signature(self) -> Signature | None:
+        return _TEXT[BYTES if self.encoding is None else STR]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PackedRecords(FileStream):
+    """Records of one length in compressed files."""
+
+    layout: RecordLayout
+    verb: ClassVar[str] = "FixedLengthRecordDataset"
+
+    def signature(self) -> Signature | None:
+        return _TEXT[BYTES]
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "record_bytes": self.layout.record_bytes}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CsvRows(FileStream):
+    """Rows of CSV files: a tuple of one leaf a column."""
+
+    form: CsvForm
+    on_error: OnError
+    verb: ClassVar[str] = "CsvDataset"
+
+    @cached_property
+    def structure(self) -> Structure:
+        return tuple_of(*(Structure() for _ in self.form.columns))
+
+    def signature(self) -> Signature | None:
+        return Signature(self.structure, tuple(Spec((), column.dtype) for column in self.form.columns))
+
+    def parameters(self) -> dict[str, Any]:
+        columns = [(column.place, str(column.dtype)) for column in self.form.columns]
+        return {**super().parameters(), "columns": columns, "header": self.form.header, "on_error": self.on_error}
+
+
+_TEXT = {dtype: Signature(Structure(), (Spec((), dtype),)) for dtype in (BYTES, STR)}

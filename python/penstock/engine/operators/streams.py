@@ -1,0 +1,161 @@
+"""Sources that stream files: one after another, from start to end, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.block.block import Block, Failure
+from penstock.block.columns import BytesColumn, Column, object_array
+from penstock.block.origin import SourceOrigins
+from penstock.block.spec import BYTES, STR
+from penstock.block.tree import LEAF, Structure
+from penstock.engine.operators.functions import empty_block
+from penstock.engine.operators.sources import GeneratorSource, StreamSource, ended_early
+from penstock.engine.scope import Scope, Skipped
+from penstock.errors import PenstockError
+from penstock.formats.csv_rows import read_rows
+from penstock.formats.files import LocalFile
+from penstock.formats.lines import read_lines
+from penstock.formats.records import read_records
+from penstock.formats.streams import CHUNK_BYTES
+from penstock.graph.node import Node
+from penstock.graph.nodes import CsvRows, Generator, Lines, PackedRecords
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some elements of a file, as columns; then what ended them; and what was dropped on the way."""
+
+    columns: tuple[Column, ...]
+    count: int
+    error: Exception | None = None
+    skipped: tuple[Exception, ...] = ()
+
+
+Reader = Callable[[LocalFile], Iterator[Chunk]]
+
+
+class FileSource:
+    """Blocks of what lies in files. An element's place is its number: a resumed source reads again and drops."""
+
+    def __init__(self, node: Lines | PackedRecords | CsvRows, block_size: int | None) -> None:
+        self._node: Node = node
+        self._block_size = block_size
+        self._structure, reader = _READERS[type(node)](node)
+        self._chunks = _chunks(node.files, reader)
+        self._open: Chunk | None = None
+        self._row = 0
+        self._given = 0
+        self._skips = 0
+
+    def skip(self, elements: int) -> None:
+        """Start after so many."""
+        self._skips = self._given = elements
+
+    def produce(self, scope: Scope) -> Block | None:
+        """The next block, None at the end."""
+        while True:
+            try:
+                chunk = self._next(scope)
+            except PenstockError as error:
+                return empty_block(self._origins(0), Failure(error.at(self._node.label)))
+            if chunk is None:
+                if self._skips:
+                    return empty_block(self._origins(0), Failure(ended_early(self._node, self._skips)))
+                return None
+            gone = min(self._skips, chunk.count - self._row)
+            self._skips -= gone
+            self._row += gone
+            stop = chunk.count if self._block_size is None else min(chunk.count, self._row + self._block_size)
+            if stop > self._row or chunk.error is not None:
+                return self._block(chunk, stop)
+
+    def _next(self, scope: Scope) -> Chunk | None:
+        """The chunk that has rows or an error to give."""
+        if self._open is None or (self._row >= self._open.count and self._open.error is None):
+            self._open, self._row = next(self._chunks, None), 0
+            for error in () if self._open is None else self._open.skipped:
+                label = self._node.label
+                scope.task_log.skipped.append(Skipped(str(getattr(error, "where", "")), label, str(error), ""))
+        return self._open
+
+    def _block(self, chunk: Chunk, stop: int) -> Block:
+        start, count = self._row, stop - self._row
+        self._row = stop
+        failure = None
+        if stop == chunk.count and chunk.error is not None:
+            error = chunk.error.at(self._node.label) if isinstance(chunk.error, PenstockError) else chunk.error
+            failure = Failure(error)
+        origins = self._origins(count)
+        self._given += count
+        if not count:
+            return empty_block(origins, failure)
+        columns = tuple(column.slice(start, stop) for column in chunk.columns)
+        return Block(self._structure, columns, origins, failure)
+
+    def _origins(self, count: int) -> SourceOrigins:
+        numbers = np.arange(self._given, self._given + count, dtype=np.int64)
+        return SourceOrigins(self._node.number, self._node.label, numbers)
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        close: Any = getattr(self._chunks, "close", None)
+        if close is not None:
+            close()
+
+
+def _chunks(files: tuple[LocalFile, ...], reader: Reader) -> Iterator[Chunk]:
+    for file in files:
+        yield from reader(file)
+
+
+def _text_column(values: list[Any], is_text: bool) -> Column:
+    return BytesColumn(object_array(values), STR if is_text else BYTES)
+
+
+def _lines(node: Lines) -> tuple[Structure, Reader]:
+    def read(file: LocalFile) -> Iterator[Chunk]:
+        for lines, error in read_lines(file, node.compression, node.encoding, node.buffer_bytes or CHUNK_BYTES):
+            yield Chunk((_text_column(list(lines), node.encoding is not None),), len(lines), error)
+
+    return LEAF, read
+
+
+def _records(node: PackedRecords) -> tuple[Structure, Reader]:
+    def read(file: LocalFile) -> Iterator[Chunk]:
+        for records in read_records(file, node.compression, node.layout, node.buffer_bytes or CHUNK_BYTES):
+            yield Chunk((_text_column(records, is_text=False),), len(records))
+
+    return LEAF, read
+
+
+def _rows(node: CsvRows) -> tuple[Structure, Reader]:
+    def read(file: LocalFile) -> Iterator[Chunk]:
+        for rows in read_rows(file, node.compression, node.form, skips=node.on_error == "skip"):
+            yield Chunk(rows.columns, rows.count, rows.error, rows.skipped)
+
+    return node.structure, read
+
+
+_READERS: dict[type[Node], Callable[[Any], tuple[Structure, Reader]]] = {
+    Lines: _lines,
+    PackedRecords: _records,
+    CsvRows: _rows,
+}
+
+
+STREAMS: dict[type[Node], Callable[[Any, int | None], StreamSource]] = {
+    Generator: GeneratorSource,
+    Lines: FileSource,
+    PackedRecords: FileSource,
+    CsvRows: FileSource,
+}
+
+
+def stream_source(node: Node, block_size: int | None) -> StreamSource:
+    """What yields the blocks of a source that is not index-driven."""
+    return STREAMS[type(node)](node, block_size)

@@ -1,0 +1,211 @@
+"""CSV files as rows of typed columns: fields by Python's csv module, numbers by column.
+
+Follows tf.data.experimental.CsvDataset, after RFC 4180: quoted fields may hold delimiters, quotes (doubled) and line
+breaks; an empty field, or one that is `na_value`, takes its column's default, and is an error where there is none. An
+empty line is a row of one empty field.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, object_array
+from penstock.block.spec import STR
+from penstock.errors import DecodeError
+from penstock.formats.files import LocalFile
+from penstock.formats.streams import CHUNK_BYTES, ByteStream
+
+_ROWS = 1024
+_BREAK = re.compile(r"\r\n|\r|\n")
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class CsvColumn:
+    """A column that is wanted: its place in a row, its dtype, and what an empty field is (None: an error)."""
+
+    place: int
+    dtype: np.dtype[Any]
+    default: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvForm:
+    """How rows are written, and what is wanted of them. `width`: fields of a row; None: enough for all columns."""
+
+    columns: tuple[CsvColumn, ...]
+    width: int | None
+    header: bool
+    delimiter: str
+    quotes: bool
+    na_value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CsvChunk:
+    """Rows by column, then what ended them; and what was dropped on the way."""
+
+    columns: tuple[Column, ...]
+    count: int
+    error: DecodeError | None
+    skipped: tuple[DecodeError, ...]
+
+
+@dataclass(slots=True)
+class _Raw:
+    """Rows as split into fields, the line each begins at, and the fault after them."""
+
+    rows: list[list[str]]
+    lines: list[int]
+    fault: DecodeError | None = None
+
+
+def read_rows(file: LocalFile, compression: str, form: CsvForm, *, skips: bool) -> Iterator[CsvChunk]:
+    """The rows of a file, some at a time. `skips`: bad rows are dropped and told, else the first is the last.
+
+    Raises: ReadError, DecodeError: the file cannot be read or unpacked, or has no header line.
+    """
+    raw = io.BufferedReader(ByteStream(file, compression), CHUNK_BYTES)
+    with io.TextIOWrapper(raw, encoding="latin-1", newline="") as text:  # latin-1: bytes come through unchanged
+        first = 1
+        if form.header:
+            if not text.readline():
+                raise DecodeError("no header line", got="an empty file", where=file.path)
+            first = 2
+        fields = csv.reader(
+            text, delimiter=form.delimiter, strict=True,
+            quoting=csv.QUOTE_MINIMAL if form.quotes else csv.QUOTE_NONE,
+        )  # fmt: skip
+        while True:
+            found = _split(file, fields, first)
+            if not found.rows and found.fault is None:
+                return
+            chunk = _typed(file, found, form, skips=skips)
+            if chunk.count or chunk.error is not None or chunk.skipped:
+                yield chunk
+            if chunk.error is not None:
+                return
+
+
+def _split(file: LocalFile, fields: Any, first: int) -> _Raw:
+    """The next rows; `first`: the line the reader began at."""
+    found = _Raw([], [])
+    line = fields.line_num
+    try:
+        for row in fields:
+            found.rows.append(row or [""])
+            found.lines.append(line + first)
+            line = fields.line_num
+            if len(found.rows) >= _ROWS:
+                break
+    except csv.Error as error:
+        found.fault = DecodeError("not CSV", got=str(error), where=f"{file.path}, line {line + first}")
+    return found
+
+
+def _typed(file: LocalFile, found: _Raw, form: CsvForm, *, skips: bool) -> CsvChunk:
+    """Fields as columns; rows that cannot be are the end of it, or dropped."""
+    try:
+        columns = _columns(found.rows, form)
+        bad: dict[int, DecodeError] = {}
+    except (ValueError, OverflowError, IndexError):
+        bad = _bad_rows(file, found, form)
+        stop = len(found.rows) if skips else min(bad)
+        columns = _columns([row for number, row in enumerate(found.rows[:stop]) if number not in bad], form)
+    count = len(columns[0])
+    errors = [bad[number] for number in sorted(bad)]
+    if skips:
+        return CsvChunk(columns, count, None, (*errors, *(() if found.fault is None else (found.fault,))))
+    return CsvChunk(columns, count, errors[0] if errors else found.fault, ())
+
+
+def _columns(rows: Sequence[list[str]], form: CsvForm) -> tuple[Column, ...]:
+    """All fields of all rows. Raises: ValueError, OverflowError, IndexError: some row is bad."""
+    if form.width is not None and any(len(row) != form.width for row in rows):
+        raise ValueError("width")
+    return tuple(_column([row[column.place] for row in rows], column, form.na_value) for column in form.columns)
+
+
+def _column(fields: list[str], column: CsvColumn, na_value: str) -> Column:
+    if "" in fields or na_value in fields:
+        return _converted([_MISSING if f in ("", na_value) else f for f in fields], column)
+    return _converted(fields, column)
+
+
+def _converted(fields: list[Any], column: CsvColumn) -> Column:
+    kind = column.dtype.kind
+    convert = _CONVERT[kind]
+    if any(field is _MISSING for field in fields):
+        if column.default is None:
+            raise ValueError("missing")
+        values = [column.default if field is _MISSING else convert(field) for field in fields]
+    else:
+        values = list(map(convert, fields))
+    if kind in "SU":
+        return BytesColumn(object_array(values), column.dtype)
+    with np.errstate(over="ignore"):
+        return ArrayColumn(np.array(values, dtype=column.dtype))
+
+
+def _integer(field: str) -> int:
+    if "_" in field:
+        raise ValueError(field)
+    return int(field)
+
+
+def _float(field: str) -> float:
+    if "_" in field:
+        raise ValueError(field)
+    return float(field)
+
+
+def _bytes(field: str) -> bytes:
+    return field.encode("latin-1")
+
+
+def _text(field: str) -> str:
+    return field.encode("latin-1").decode()
+
+
+_CONVERT: dict[str, Any] = {"i": _integer, "u": _integer, "f": _float, "S": _bytes, "U": _text}
+
+
+def _bad_rows(file: LocalFile, found: _Raw, form: CsvForm) -> dict[int, DecodeError]:
+    """What is wrong with each row that cannot be read, by its number."""
+    bad: dict[int, DecodeError] = {}
+    for number, row in enumerate(found.rows):
+        fault = _fault(row, form)
+        if fault is not None:
+            what, got, expected, column, line = fault
+            place = f"{file.path}, line {found.lines[number] + line}"
+            where = place if column is None else f"{place}, column {column}"
+            bad[number] = DecodeError(what, got=got, expected=expected, where=where)
+    return bad
+
+
+def _fault(row: list[str], form: CsvForm) -> tuple[str, str, str | None, int | None, int] | None:
+    """What, got, expected, column, and lines after the first of the row."""
+    width = form.width
+    if width is not None and len(row) != width:
+        return "a row of another number of fields", f"{len(row)} fields", str(width), None, 0
+    enough = max(column.place for column in form.columns) + 1
+    if len(row) < enough:
+        return "a row with too few fields", f"{len(row)} fields", f"at least {enough}", None, 0
+    for column in form.columns:
+        field = row[column.place]
+        line = sum(len(_BREAK.findall(before)) for before in row[: column.place])
+        if field in ("", form.na_value) and column.default is None:
+            return "a required field is empty", repr(field), "a value, or a default for it", column.place, line
+        try:
+            _column([field], column, form.na_value)
+        except (ValueError, OverflowError):
+            expected = "UTF-8" if column.dtype == STR else str(column.dtype)
+            return "a field that is no such value", repr(field[:80]), expected, column.place, line
+    return None
