@@ -10,7 +10,7 @@ from penstock.block.spec import SpecTree
 from penstock.engine.kept import Kept
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
 from penstock.graph.node import INFINITE, Node, index_obstacle
-from penstock.graph.nodes import Batch, Slices, Stride
+from penstock.graph.nodes import Batch, Rebatch, Slices, Stride
 from penstock.graph.render import render_cardinality
 from penstock.graph.walk import nodes_of
 from penstock.options import require_integer
@@ -36,7 +36,7 @@ from penstock.verbs.stateful import StatefulVerbs
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _ROADMAP = "see docs/explain/differences-from-tf-data.md"
 _NOT_YET = {
-    **dict.fromkeys(("snapshot", "save", "ragged_batch", "rebatch"), _ROADMAP),
+    **dict.fromkeys(("snapshot", "save", "ragged_batch"), _ROADMAP),
 }
 """Verbs of tf.data that a user may reach for, and what to do instead."""
 
@@ -241,7 +241,11 @@ class DatasetFeed:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._batch = next((node for node in reversed(list(nodes_of(dataset._node))) if isinstance(node, Batch)), None)
+        grouping = (node for node in reversed(list(nodes_of(dataset._node))) if isinstance(node, Batch | Rebatch))
+        nearest = next(grouping, None)
+        self._batch = nearest if isinstance(nearest, Batch) else None
+        sizes = set(nearest.batch_sizes) if isinstance(nearest, Rebatch) else set()
+        self._batch_size = sizes.pop() if len(sizes) == 1 else None
 
     @property
     def element_spec(self) -> SpecTree:
@@ -254,14 +258,16 @@ class DatasetFeed:
 
     @property
     def batch_size(self) -> int | None:
-        return None if self._batch is None else self._batch.batch_size
+        return self._batch_size if self._batch is None else self._batch.batch_size
 
     @property
     def has_partial_batch(self) -> bool | None:
         """Whether the last batch of an epoch is short; None where that is unknown."""
         if self._batch is None or self._dataset.cardinality() < 0 or self._batch.input.cardinality() < 0:
             return None
-        return not self._batch.drop_remainder and self._batch.input.cardinality() % self._batch.batch_size != 0
+        if self._batch.drop_remainder or self._batch.pads_remainder:
+            return False
+        return self._batch.input.cardinality() % self._batch.batch_size != 0
 
     @property
     def partial_batch_size(self) -> int | None:

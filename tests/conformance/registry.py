@@ -603,6 +603,43 @@ case("batch_serial", lambda _: numbers().map(logged(double)).batch(4).map(double
 case("batch_stream", lambda _: stream().batch(4), streams="from_generator")
 case("batch_stream_drop", lambda _: stream().batch(4, drop_remainder=True), streams="from_generator")
 case("batch_empty_rows", lambda _: Dataset.from_tensor_slices(np.zeros((9, 0))).batch(4), once=False)
+case("batch_padded", lambda _: numbers().batch(4, remainder="pad"))
+case("batch_padded_exact", lambda _: numbers(24).map(nested).batch(4, remainder="pad"))
+case(
+    "batch_padded_dict", lambda _: Dataset.from_tensor_slices(images()).shuffle().batch(4, remainder="pad"), varies=True
+)
+case("batch_padded_pair", lambda _: numbers(5).map(lambda x: (x, str(x))).batch(100, remainder="pad"))
+case("batch_padded_stream", lambda _: stream().batch(4, remainder="pad"), streams="from_generator")
+case("rebatch", lambda _: numbers().batch(4).rebatch(3), streams="rebatch", once=False)
+case(
+    "rebatch_cycle",
+    lambda _: Dataset.from_tensor_slices(images()).batch(5).rebatch([2, 1, 4]),
+    streams="rebatch",
+    once=False,
+)
+case("rebatch_drop", lambda _: wide().batch(3).rebatch(4, drop_remainder=True), streams="rebatch", once=False)
+case(
+    "rebatch_rows",
+    lambda _: Dataset.from_tensor_slices(np.arange(60).reshape(12, 5)).rebatch(7),
+    streams="rebatch",
+    once=False,
+)
+case("rebatch_ragged", lambda _: numbers().map(ragged).rebatch([1, 6]), streams="rebatch", once=False)
+case(
+    "rebatch_nested",
+    lambda _: numbers().map(nested).batch(4).shuffle(3).rebatch(6),
+    streams="rebatch",
+    varies=True,
+    once=False,
+)
+case("rebatch_nothing", lambda _: numbers(5).map(lambda x: np.zeros((0, 2))).rebatch(3), streams="rebatch", once=False)
+case(
+    "rebatch_random",
+    lambda _: numbers().batch(4).rebatch(3).random_map(noisy),
+    streams="rebatch",
+    varies=True,
+    once=False,
+)
 case("padded_batch", lambda _: numbers().map(ragged).padded_batch(4), once=False)
 case("padded_batch_same", lambda _: image_only().padded_batch(4))
 case("padded_batch_drop", lambda _: numbers().map(ragged).padded_batch(5, drop_remainder=True), once=False)

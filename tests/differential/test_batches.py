@@ -102,3 +102,19 @@ def test_a_row_that_has_no_room_fails_on_both_sides(tf: ModuleType) -> None:
         list(twin.ours)
     with pytest.raises(tf.errors.DataLossError):
         list(twin.theirs.as_numpy_iterator())
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_rebatch(tf: ModuleType, data: st.DataObject) -> None:
+    count, size = data.draw(st.integers(1, 20)), data.draw(st.integers(1, 6))
+    tensors = {"n": np.arange(count), "rows": np.ones((count, 2), dtype=np.float32)}
+    batched = Twin(
+        ps.Dataset.from_tensor_slices(tensors), tf.data.Dataset.from_tensor_slices(tensors), "dict", f"slices({count})"
+    ).verb("batch", size, data.draw(st.booleans()))
+    sizes = data.draw(st.integers(1, 7) | st.lists(st.integers(1, 7), min_size=1, max_size=3))
+    twin = batched.verb("rebatch", sizes, data.draw(st.booleans()))
+    assert_twins_agree(twin)
+    for name, spec in twin.theirs.element_spec.items():
+        known = ps.Spec(tuple(spec.shape), spec.dtype)
+        assert known.is_compatible_with(twin.ours.element_spec[name]), twin.text

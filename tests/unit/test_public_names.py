@@ -46,8 +46,8 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
             "choose_from_datasets class_names concatenate counter element_spec enumerate explain filter flat_map "
             "from_array_file from_folder from_generator from_source from_tensor_slices from_tensors "
             "get_single_element group_by_window interleave iterator list_files map mix padded_batch peek prefetch "
-            "random random_map range reduce rejection_resample repeat sample_from_datasets scan shard shuffle "
-            "skip take take_while to_keras tokens unbatch unique window with_options zip"
+            "random random_map range rebatch reduce rejection_resample repeat sample_from_datasets scan shard "
+            "shuffle skip take take_while to_keras tokens unbatch unique window with_options zip"
         ),
     ),
     "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
 
 from penstock.block.padding import as_padded_shapes, padding_value, per_leaf
 from penstock.errors import InvalidArgumentError, PenstockError, user_location
 from penstock.graph.node import Node
-from penstock.graph.nodes import Batch, PaddedBatch, Unbatch
+from penstock.graph.nodes import Batch, PaddedBatch, Rebatch, Unbatch
 from penstock.options import require_integer
 from penstock.verbs.base import Verbs
 
@@ -15,18 +18,42 @@ from penstock.verbs.base import Verbs
 class GroupingVerbs(Verbs):
     """Elements into batches and back."""
 
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Self:
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+        *,
+        remainder: Literal["pad"] | None = None,
+    ) -> Self:
         """Consecutive elements stacked: each leaf gains a leading axis of `batch_size`.
 
-        The last batch may be short; `drop_remainder=True` leaves it out, so every batch has one shape. Text leaves
-        become object arrays. Batches are writable and 64-byte aligned, so frameworks can alias them.
+        The last batch may be short; `drop_remainder=True` leaves it out, so every batch has one shape. So does
+        `remainder="pad"`, which loses nothing: the last batch is filled up with copies of its last row, and every batch
+        has a leaf more, float32 [batch_size]: 1 for a row of the data, 0 for a copy. It stands last in a tuple (so
+        `(x, y)` becomes the `(x, y, sample_weight)` of Keras), as "weights" in a dict, and beside a lone leaf.
+        Text leaves become object arrays. Batches are writable and 64-byte aligned, so frameworks can alias them.
+        num_parallel_calls, deterministic, name: not used, as tf.data has them; batches are made in parallel, in order.
         Raises, while iterating: StackError: names leaf, element and both shapes when rows differ in shape.
         """
         where = user_location()
         size = require_integer("batch", "batch_size", batch_size, minimum=1, where=where)
-        return self._of(
-            Batch(inputs=(self._node,), location=where, batch_size=size or 1, drop_remainder=bool(drop_remainder))
-        )
+        if remainder not in (None, "pad") or (remainder and drop_remainder):
+            raise InvalidArgumentError(
+                "batch: remainder", got=f"{remainder!r}, drop_remainder={drop_remainder}",
+                expected='None, or "pad" without drop_remainder', where=where,
+            )  # fmt: skip
+        node = Batch(
+            inputs=(self._node,), location=where, batch_size=size or 1, drop_remainder=bool(drop_remainder),
+            pads_remainder=remainder == "pad",
+        )  # fmt: skip
+        try:
+            node.signature()
+        except PenstockError as error:
+            raise error.at(node.label) from None
+        return self._of(node)
 
     def padded_batch(
         self,
@@ -58,6 +85,27 @@ class GroupingVerbs(Verbs):
                 padded_shapes=shapes, padding_values=padding_values,
             )
         )  # fmt: skip
+
+    def rebatch(self, batch_size: int | Sequence[int], drop_remainder: bool = False, name: str | None = None) -> Self:
+        """The rows of all elements in batches of another size: as `unbatch().batch(batch_size)`, copied once.
+
+        batch_size: a number, or several that take turns. `drop_remainder` leaves out a last batch that is short.
+        Raises, while iterating: StructureError: a leaf is a scalar, or leaves of one element differ in rows;
+        StackError: rows of one batch differ in shape.
+        """
+        where = user_location()
+        given = batch_size if isinstance(batch_size, Sequence | np.ndarray) and len(batch_size) else [batch_size]
+        sizes = [require_integer("rebatch", "batch_size", size, minimum=1, where=where) or 1 for size in given]
+        signature = self._node.signature()
+        for leaf, spec in zip(signature.structure.names(), signature.specs, strict=True) if signature else ():
+            if spec.shape == ():
+                raise InvalidArgumentError(
+                    f'rebatch: leaf "{leaf}" has no rows', got=str(spec), expected="batches", where=where,
+                    remedy="batch first",
+                )  # fmt: skip
+        return self._of(
+            Rebatch(inputs=(self._node,), location=where, batch_sizes=tuple(sizes), drop_remainder=bool(drop_remainder))
+        )
 
     def unbatch(self) -> Self:
         """The rows of each element, one after another; all leaves must have as many rows."""

@@ -74,6 +74,16 @@ BAD: dict[str, Bad] = {
     "zip leaf": _invalid(lambda: D.zip(ten(), [1, 2]), "list at '1'", "datasets"),
     "zip none": Bad(lambda: D.zip(ten(), None), UnsupportedValueError, "None", ""),
     # grouping
+    "batch size": _invalid(lambda: ten().batch(0), "0", "an integer >= 1"),
+    "batch remainder": _invalid(lambda: ten().batch(2, remainder="fill"), "'fill'", '"pad"'),
+    "batch remainder dropped": _invalid(lambda: ten().batch(2, True, remainder="pad"), "drop_remainder=True", '"pad"'),
+    "batch weights": Bad(
+        lambda: D.from_tensor_slices({"weights": [1]}).batch(2, remainder="pad"), StructureError, "", ""
+    ),
+    "rebatch size": _invalid(lambda: ten().batch(2).rebatch(0), "0", "an integer >= 1"),
+    "rebatch nothing": _invalid(lambda: ten().batch(2).rebatch([]), "[]", "an integer >= 1"),
+    "rebatch sizes": _invalid(lambda: ten().batch(2).rebatch([2, -1]), "-1", "an integer >= 1"),
+    "rebatch scalars": _invalid(lambda: ten().rebatch(2), "int64[]", "batches"),
     "padded_batch size": _invalid(lambda: ten().padded_batch(0), "0", "an integer >= 1"),
     "padded_batch shapes": _invalid(lambda: ten().padded_batch(2, 5), "5", "a list of sizes"),
     "padded_batch negative": _invalid(lambda: ten().padded_batch(2, [-2]), "[-2]", "a list of sizes"),

@@ -20,8 +20,8 @@ from penstock.errors import StackError
 _NONE = np.empty(0, dtype=np.int64)
 
 
-Join = Callable[[int, str, Column, Indices, Indices], list[Array]]
-"""Leaf number, name, its rows, where each batch starts and how many rows it has -> its batches, one value each.
+Join = Callable[[int, str, Indices, Indices], list[Array]]
+"""Number and name of a leaf, where each batch starts and how many rows it has -> its batches.
 
 Raises: JoinStopError at the first batch that cannot be made.
 """
@@ -35,36 +35,37 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
     theirs alone, the batch is a view of it, and no byte is copied.
     """
 
-    def join(_: int, name: str, column: Column, starts: Indices, counts: Indices) -> list[Array]:
+    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Array]:
+        column = block.columns[leaf]
         whole_rows = _adopted(column, starts, counts) if adopt else None
         if whole_rows is not None:
             return whole_rows
         return _stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe)
 
-    return join_batches(block, counts, label, join)
+    return join_batches(block, block.origins, counts, label, join)
 
 
-def join_batches(block: Block, counts: Indices, label: str, join: Join) -> Block:
-    """The rows of `block` as batches, each leaf made by `join`; the law of failures is that of `stack_batches`."""
+def join_batches(block: Block, rows: Origins, counts: Indices, label: str, join: Join) -> Block:
+    """Batches of `rows`, which come from `block`, each leaf made by `join`; failures as in `stack_batches`."""
     failure = block.failure
-    if not len(block):  # it has no columns either
-        return empty_block(block.origins, failure)
+    if not len(rows):  # it has no columns either
+        return empty_block(rows, failure)
     if holds_datasets(block):
         return empty_block(NOWHERE, Failure(_of_datasets(block).at(label)))
-    whole = int(np.searchsorted(np.cumsum(counts), len(block), side="right"))
+    whole = int(np.searchsorted(np.cumsum(counts), len(rows), side="right"))
     if whole < len(counts):
         counts = counts[:whole]
     starts = np.cumsum(counts) - counts
     leaves: list[list[Array]] = []
-    for number, (name, column) in enumerate(zip(block.structure.names(), block.columns, strict=True)):
+    for number, name in enumerate(block.structure.names()):
         try:
-            leaves.append(join(number, name, column, starts, counts))
+            leaves.append(join(number, name, starts, counts))
         except JoinStopError as stop:
             failure = Failure(stop.error.at(label))
             counts, starts = counts[: stop.batch], starts[: stop.batch]
             leaves = [batches[: stop.batch] for batches in leaves]
             leaves.append(stop.done)
-    origins = BatchOrigins(block.origins, starts, counts)
+    origins = BatchOrigins(rows, starts, counts)
     if not len(counts):
         return empty_block(origins, failure)
     columns = tuple(

@@ -408,10 +408,10 @@ def _masked(block: Block, mask: Column, *, stops: bool) -> Block:
 _NONE = np.empty(0, dtype=np.int64)
 
 
-def unbatch(node: Unbatch, block: Block) -> Block:
-    """The rows of each element, one after another.
+def row_counts(node: Node, block: Block) -> tuple[list[int], Failure | None]:
+    """How many rows each element has, up to the first that cannot be taken apart, and what follows those.
 
-    Fails with StructureError at a scalar leaf, or at leaves of one element with different numbers of rows.
+    That is a StructureError at a scalar leaf, or at leaves of one element with different numbers of rows.
     """
     counts: list[int] = []
     failure = block.failure
@@ -423,11 +423,20 @@ def unbatch(node: Unbatch, block: Block) -> Block:
             where = f"{node.label}, {block.describe(row)}"
             failure = Failure(
                 StructureError(
-                    "unbatch: rows of each leaf", got=got, expected="arrays, all with one number of rows", where=where
+                    f"{node.verb}: rows of each leaf",
+                    got=got,
+                    expected="arrays, all with one number of rows",
+                    where=where,
                 )
             )
             break
         counts.append(lengths[0])
+    return counts, failure
+
+
+def unbatch(node: Unbatch, block: Block) -> Block:
+    """The rows of each element, one after another; a failure as `row_counts` says it."""
+    counts, failure = row_counts(node, block)
     elements = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     inner = np.concatenate([np.arange(count, dtype=np.int64) for count in counts]) if counts else _NONE
     origins = RowOrigins(block.origins.take(elements), inner)

@@ -17,7 +17,7 @@ from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
 from penstock.engine.operators.files import ArrayFileOperator, RecordFilesOperator
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.operators.joining import is_plain, join_rows
+from penstock.engine.operators.joining import is_plain, join_rows, weigh
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
 from penstock.engine.operators.rows import IndexedObjectOperator, RandomOperator, RangeOperator, SlicesOperator
 from penstock.engine.scope import Scope, Seen, agree, disagreement
@@ -353,9 +353,10 @@ class BatchOperator(IndexedOperator):
         if not len(positions):
             return empty_block(NOWHERE)
         source, counts = self.source_positions(positions)
-        block = self.inputs[0].batches(source, counts, scope) if self.is_plain else None
-        if block is not None:
-            return block
+        if self.is_plain or (self.node.pads_remainder and counts.min() == self.node.batch_size):
+            block = self.inputs[0].batches(source, counts, scope)
+            if block is not None:
+                return block if self.is_plain else weigh(self.node, block, counts, scope.services.pool)
         rows = self.inputs[0].rows(source, scope)
         adopt = isinstance(self.inputs[0], FunctionOperator)  # nothing in between could have kept what is fresh
         return join_rows(self.node, rows, counts, scope.services.pool, adopt=adopt)

@@ -35,7 +35,8 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
     except PenstockError as error:
         raise error.at(node.label) from None
 
-    def join(leaf: int, name: str, column: Column, starts: Indices, counts: Indices) -> list[Array]:
+    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Array]:
+        column = block.columns[leaf]
         batches: list[Array] = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             rows = column.slice(start, start + count)
@@ -47,7 +48,7 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
             batches.append(_padded(rows, shape, padding[leaf], pool))
         return batches
 
-    return join_batches(block, counts, node.label, join)
+    return join_batches(block, block.origins, counts, node.label, join)
 
 
 def _row_shapes(column: Column) -> list[tuple[int, ...]]:

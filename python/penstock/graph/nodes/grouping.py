@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
+
+import numpy as np
 
 from penstock.block.padding import per_leaf
 from penstock.block.spec import Spec
+from penstock.block.tree import LEAF, Structure, tuple_of
+from penstock.errors import StructureError
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
 from penstock.graph.nodes.element import Map
 from penstock.graph.nodes.nested import Nesting
@@ -16,10 +21,14 @@ from penstock.graph.nodes.stateful import Resample, Scan
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch(Node):
-    """Consecutive elements stacked: leaves gain a leading axis."""
+    """Consecutive elements stacked: leaves gain a leading axis.
+
+    `pads_remainder`: the last batch is as long as the others, and each has a leaf of weights (`weighted`).
+    """
 
     batch_size: int
     drop_remainder: bool
+    pads_remainder: bool = False
     verb: ClassVar[str] = "batch"
 
     def cardinality(self) -> int:
@@ -32,16 +41,44 @@ class Batch(Node):
         inner = self.input.signature()
         if inner is None:
             return None
-        return Signature(inner.structure, tuple(spec.batched(self._rows()) for spec in inner.specs))
+        batched = Signature(inner.structure, tuple(spec.batched(self._rows()) for spec in inner.specs))
+        if not self.pads_remainder:
+            return batched
+        return Signature(weighted(inner.structure), (*batched.specs, Spec((self.batch_size,), np.float32)))
 
     def _rows(self) -> int | None:
         """How many rows every batch has; None where the last one may be short."""
         count = self.input.cardinality()
-        whole = self.drop_remainder or (count >= 0 and count % self.batch_size == 0) or count == INFINITE
+        whole = (
+            self.drop_remainder
+            or self.pads_remainder
+            or (count >= 0 and count % self.batch_size == 0)
+            or count == INFINITE
+        )
         return self.batch_size if whole else None
 
     def parameters(self) -> dict[str, Any]:
-        return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder}
+        own: dict[str, Any] = {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder}
+        return {**own, "remainder": "pad"} if self.pads_remainder else own
+
+
+WEIGHTS = "weights"
+
+
+def weighted(structure: Structure) -> Structure:
+    """Where the weights of rows go: last in a tuple, as `weights` in a dict, beside a lone leaf.
+
+    Raises: StructureError: the dict has such a leaf already.
+    """
+    if structure.is_leaf:
+        return tuple_of(structure, LEAF)
+    if structure.kind is not dict:
+        return tuple_of(*structure.children, LEAF)
+    if WEIGHTS in structure.keys:
+        raise StructureError(
+            f'the elements have a leaf "{WEIGHTS}" already', remedy="rename it in a map: padding adds one of this name"
+        )
+    return Structure(dict, (*structure.keys, WEIGHTS), (*structure.children, LEAF), structure.leaf_count + 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,19 +111,52 @@ class PaddedBatch(Batch):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Rebatch(Node):
+    """The rows of all elements, in batches of `batch_sizes`, one size after another and over again."""
+
+    batch_sizes: tuple[int, ...]
+    drop_remainder: bool
+    verb: ClassVar[str] = "rebatch"
+
+    def cardinality(self) -> int:
+        rows = _row_cardinality(self.input)
+        if rows < 0:
+            return rows
+        turns, rest = divmod(rows, sum(self.batch_sizes))
+        ends = list(accumulate(self.batch_sizes))
+        whole = sum(end <= rest for end in ends)
+        is_short = rest > (ends[whole - 1] if whole else 0) and not self.drop_remainder
+        return turns * len(ends) + whole + is_short
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        rows = _row_cardinality(self.input)
+        size = self.batch_sizes[0] if len(set(self.batch_sizes)) == 1 else None
+        promised = inner.specs[0].shape if is_promised(self.input) else None
+        is_whole = rows == INFINITE or (rows >= 0 and size is not None and rows % size == 0)
+        if promised and promised[0] is not None and size is not None:
+            is_whole = is_whole or promised[0] % size == 0
+        rest = size if is_whole or self.drop_remainder else None
+        specs = (Spec(None if s.shape is None else s.shape[1:], s.dtype).batched(rest) for s in inner.specs)
+        return Signature(inner.structure, tuple(specs))
+
+    def index_obstacle(self) -> str | None:
+        return "takes elements apart whose numbers of rows are known only when they are read"
+
+    def parameters(self) -> dict[str, Any]:
+        return {"batch_size": list(self.batch_sizes), "drop_remainder": self.drop_remainder}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Unbatch(Node):
     """The rows of each element's leaves, one after another."""
 
     verb: ClassVar[str] = "unbatch"
 
     def cardinality(self) -> int:
-        count = self.input.cardinality()
-        if count in (0, INFINITE):
-            return count
-        signature = self.input.signature() if is_promised(self.input) else None
-        shape = signature.specs[0].shape if signature is not None else None
-        rows = shape[0] if shape else None
-        return count * rows if count > 0 and rows is not None else UNKNOWN
+        return _row_cardinality(self.input)
 
     def signature(self) -> Signature | None:
         inner = self.input.signature()
@@ -97,6 +167,17 @@ class Unbatch(Node):
 
     def index_obstacle(self) -> str | None:
         return "gives each element a number of rows known only when it is read"
+
+
+def _row_cardinality(node: Node) -> int:
+    """Rows of all its elements together, as a cardinality."""
+    count = node.cardinality()
+    if count in (0, INFINITE):
+        return count
+    signature = node.signature() if is_promised(node) else None
+    shape = signature.specs[0].shape if signature is not None else None
+    rows = shape[0] if shape else None
+    return count * rows if count > 0 and rows is not None else UNKNOWN
 
 
 def is_promised(node: Node) -> bool:

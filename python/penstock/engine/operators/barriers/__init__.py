@@ -8,7 +8,7 @@ from typing import Any
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
 from penstock.engine.operators.barriers.grouped_windows import GroupByWindowBarrier
-from penstock.engine.operators.barriers.grouping import BatchBarrier
+from penstock.engine.operators.barriers.grouping import BatchBarrier, RebatchBarrier
 from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
 from penstock.engine.operators.barriers.mixing import ChooseBarrier, MixBarrier, SampleBarrier
 from penstock.engine.operators.barriers.nested import NestedBarrier
@@ -38,6 +38,7 @@ from penstock.graph.nodes import (
     Mix,
     Nesting,
     PaddedBatch,
+    Rebatch,
     Resample,
     Sample,
     Scan,
@@ -69,6 +70,7 @@ def _grouped(node: GroupByWindow, scope: Scope) -> Barrier:
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
     PaddedBatch: BatchBarrier,
+    Rebatch: RebatchBarrier,
     Shuffle: shuffle_barrier,
     Take: TakeBarrier,
     Skip: SkipBarrier,
