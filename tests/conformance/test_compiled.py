@@ -158,6 +158,15 @@ def test_compiled_equals_eager_on_rows_of_different_shapes(kind, names, block_si
     assert_same_elements(outcome(compiled), outcome(eager), f"{names} on {kind}")
 
 
+def test_rows_of_different_rank_end_at_the_first_that_differs():
+    source = ps.Dataset.from_generator(
+        lambda: ragged_rows("patches"), output_signature=ps.Spec((None, None, 2), np.float32)
+    )
+    got = outcome(source.map(lambda x: x.squeeze()))
+    assert_same_elements(got, outcome(source.map(lambda x: x.squeeze(), compile=False)), "squeeze")
+    assert len(got) == 2
+
+
 def test_sides_of_ragged_rows_are_traced():
     @ps.function
     def padded(tokens):

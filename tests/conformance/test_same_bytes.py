@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Options
-from penstock.optimize.order import RULE_NAMES
+from penstock.optimize.order import GRAPH_RULE_NAMES, RULE_NAMES
 from penstock.testing import assert_same_elements, collect
 from tests.conformance.registry import Case
 
@@ -22,10 +22,11 @@ WAYS = {
     "processes": Options(executor="processes"),
     "small budget": Options(ram_budget=1),
 }
+# Pairs of rules on graphs; the rules on programs take their turns alone here and at random in test_joined_maps.
 SUBSETS = [
-    frozenset(names)
-    for count in (1, 2, len(RULE_NAMES) - 1, len(RULE_NAMES))
-    for names in combinations(RULE_NAMES, count)
+    *(frozenset(names) for count in (1, len(RULE_NAMES) - 1) for names in combinations(RULE_NAMES, count)),
+    *map(frozenset, combinations(GRAPH_RULE_NAMES, 2)),
+    frozenset(RULE_NAMES),
 ]
 
 

@@ -157,7 +157,8 @@ def test_explain_shows_graph_rules_stages_and_reasons() -> None:
     text = _ten().shuffle().map(_impure).batch(2).with_options(ps.Options(cpu_budget=1)).explain()
     for part in (
         "graph:\n  #0  range at",
-        "after shuffle_to_permutation:",
+        "shuffle_to_permutation:\n  - shuffle at",
+        "graph after all rules:",
         "stages, from the source:",
         "because it uses random.getstate",
         "resume: by position",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from difflib import SequenceMatcher
+
 from penstock.block.spec import render_spec
 from penstock.graph.node import INFINITE, UNKNOWN, Node
 from penstock.graph.walk import nodes_of
@@ -25,3 +28,15 @@ def render_graph(root: Node) -> str:
         count = render_cardinality(node.cardinality())
         lines.append(f"#{place:<2} {node.label}{f' ({parameters})' if parameters else ''}{drawn}: {count} x {spec}")
     return "\n".join(lines)
+
+
+def graph_difference(before: Node, after: Node) -> list[str]:
+    """The lines that go ("- ...") and come ("+ ...") from one graph to the other, without the nodes' places."""
+    old, new = (
+        [re.sub(r"^#\d+ +", "", line) for line in render_graph(graph).splitlines()] for graph in (before, after)
+    )
+    lines: list[str] = []
+    for change, start, stop, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if change != "equal":
+            lines += [f"- {line}" for line in old[start:stop]] + [f"+ {line}" for line in new[first:last]]
+    return lines

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from penstock.graph.node import Node, is_index_driven
-from penstock.graph.nodes import Filter, Map
-from penstock.graph.render import render_graph
+from penstock.graph.render import graph_difference, render_graph
 from penstock.graph.walk import nodes_of
-from penstock.optimize.fuse_images import fuse_images
-from penstock.plan.place import executor_of
 from penstock.plan.stage import Stage
-from penstock.session.look import first_block
-from penstock.session.preparation import Prepared, prepare
-from penstock.trace.tracer import Call, Untraced, obstacle, trace
+from penstock.session.functions import function_lines
+from penstock.session.preparation import prepare
 from penstock.units import format_bytes
 
 
 def explain(root: Node) -> str:
-    """The graph as written, each rule's effect, and the stages it runs in, with the reason for each width."""
+    """The graph as written, what each rule changes in it, each function, and the stages, with the reason for each."""
     prepared = prepare(root)
     lines = ["graph:", _indent(render_graph(prepared.user_graph))]
     for step in prepared.steps:
-        lines += [f"after {step.rule}:", _indent(render_graph(step.after))]
-    lines.append("functions:")
-    for node in nodes_of(root):
-        if isinstance(node, Map | Filter):
-            what = _compilation(node)
-            lines.append(f"  {node.label}: {what}{_moves(node, prepared) if what.startswith('Python') else ''}")
+        lines += [f"{step.rule}:", *(f"  {line}" for line in graph_difference(step.before, step.after))]
+    if prepared.steps:
+        lines += ["graph after all rules:", _indent(render_graph(prepared.plan.graph))]
+    functions = function_lines(prepared)
+    if functions:
+        lines += ["functions:", *(f"  {line}" for line in functions)]
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
@@ -37,40 +33,6 @@ def explain(root: Node) -> str:
         f"blocks ({budget.memory_reason})"
     )
     return "\n".join(lines)
-
-
-def _compilation(node: Map | Filter) -> str:
-    """Whether a function compiles, and into what: found by computing the first element that reaches it."""
-    function = node.function if isinstance(node, Map) else node.predicate
-    reason = obstacle(function)
-    if isinstance(node, Map) and not node.compiles:
-        reason = "is under compile=False"
-    if reason is not None:
-        return f"Python, because it {reason}"
-    try:
-        block, _ = first_block(node.input)
-    except Exception as error:  # noqa: BLE001  # explaining must not fail where running would
-        return f"not known: the element before it could not be computed ({type(error).__name__})"
-    if block is None or not len(block):
-        return "not known: there is no element to compile it for"
-    call = Call(function, isinstance(node, Map) and node.takes_rng)
-    found = trace([call], block, block.origins.ids)
-    if isinstance(found, Untraced):
-        return f"Python, because it {found.reason}"
-    return "compiled into " + "; ".join(str(fuse_images(found)).splitlines())
-
-
-def _moves(node: Map | Filter, prepared: Prepared) -> str:
-    """What may become of a function that starts in threads."""
-    if prepared.budget.cpus < 2 or executor_of(node, prepared.executor) != "measured":
-        return ""
-    from penstock.engine.executors.remote import recipe_by_value  # pickling and processes: 30 ms to import
-
-    try:
-        recipe_by_value(node)
-    except Exception as error:  # noqa: BLE001  # whatever pickling a user's objects raises
-        return f"; in threads: it cannot be sent to a worker process ({error})"
-    return "; in threads, moves to processes if measured to hold the GIL"
 
 
 def _stage_lines(stage: Stage) -> list[str]:

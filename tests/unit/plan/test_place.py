@@ -59,7 +59,7 @@ def test_process_workers_are_as_wide_as_the_widest() -> None:
 
 def test_explain_says_what_may_happen() -> None:
     told = Dataset.range(9).map(lambda x: str(x)).with_options(ps.Options(cpu_budget=2)).explain()
-    assert "in threads, moves to processes if measured to hold the GIL" in told
+    assert "Python in threads (in processes if measured to hold the GIL)" in told
     held = frozenset(["a", "b"])
     told = Dataset.range(9).map(lambda x: [str(x), *held]).with_options(ps.Options(cpu_budget=2)).explain()
-    assert "in threads: it cannot be sent to a worker process (the order of a set differs" in told
+    assert "Python in threads (it cannot be sent to a worker process: the order of a set differs" in told

@@ -233,5 +233,5 @@ def test_function_leaves_the_function_as_it_is():
 
 def test_explain_says_what_a_function_compiles_into():
     told = ps.Dataset.range(3).map(lambda x: x + 1).filter(lambda x: float(x) > 1).explain()
-    assert "compiled into %1 = np.add(%0, 1); return %1" in told
-    assert "Python, because it turns a value into a Python float" in told
+    assert "compiled, 1 on whole blocks, into\n    %1 = np.add(%0, 1)\n    return %1" in told
+    assert "Python in threads (in processes if measured to hold the GIL), because it turns a value into a" in told

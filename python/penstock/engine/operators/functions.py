@@ -19,7 +19,7 @@ from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
 from penstock.engine.operators.compiled import RAISED, Compiled
-from penstock.engine.scope import Destination, Scope, Seen, Skipped
+from penstock.engine.scope import Destination, Scope, Seen, Skipped, agree
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
@@ -153,6 +153,17 @@ def once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
     return get
 
 
+def row_by_row(function: Callable[[Block, Scope], Block], block: Block, scope: Scope) -> Block | None:
+    """Each row of a block through `function` alone; None when they do not go into one block, which Python tells."""
+    seen = scope.task_log.seen
+    before = len(seen)
+    rows = [function(block.slice(row, row + 1), scope.aside()) for row in range(len(block))]
+    if all(agree(seen[before], later) for later in seen[before + 1 :]):
+        return concat_blocks(rows)
+    del seen[before:]
+    return None
+
+
 def left_out(node: Map | Filter | TakeWhile) -> frozenset[str]:
     """The rules that its program goes without. Which elements come must not depend on what is read of them."""
     if isinstance(node, TakeWhile):
@@ -191,12 +202,13 @@ class MapFunction:
                 raise not_compiled(node.function, node.label, found.reason)
         result = self._compiled.run(block, streams, eager, allocate)
         if result is not None:
-            return self.finish(*result, block, scope) or self.eager(block, scope)
+            finished = self.finish(*result, block, scope)
+            return self.eager(block, scope) if finished is None else finished
         if len(block) == 1 or not self._compiled.has_program(block):
             return self.eager(block, scope)
         # Some row failed. Each alone, so that only what fails is left to Python, whatever else is in its block.
-        rows = [self(block.slice(row, row + 1), scope.aside()) for row in range(len(block))]
-        return concat_blocks(rows)
+        together = row_by_row(self, block, scope)
+        return self.eager(block, scope) if together is None else together
 
     def finish(self, structure: Structure, columns: tuple[Column, ...], block: Block, scope: Scope) -> Block | None:
         """The result of a program as a block, under the same laws as what `collate` makes.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.block.block import Block, concat_blocks
+from penstock.block.block import Block
 from penstock.block.origin import NOWHERE
 from penstock.engine.operators.compiled import Compiled
-from penstock.engine.operators.functions import FilterFunction, MapFunction, empty_block, once, unbatch
+from penstock.engine.operators.functions import FilterFunction, MapFunction, empty_block, once, row_by_row, unbatch
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Filter, Map, Unbatch
@@ -65,13 +65,14 @@ def _limited(function: BlockFunction) -> BlockFunction:
 class JoinedMaps:
     """Adjacent maps as one program; one after another for what does not compile, or fails, that way.
 
-    Law: what either way gives is the same wherever no function raises. Its time is told under the last map.
+    Law: what either way gives is the same wherever no function raises. Its time is told under the last map's key.
     """
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self._nodes = [node for node in nodes if isinstance(node, Map)]
         self._maps = [MapFunction(node) for node in self._nodes]
         self._apart = [_measured(node, function) for node, function in zip(self._nodes, self._maps, strict=True)]
+        self._label = " + ".join(node.label for node in self._nodes)
         self._compiled: Compiled | None = None
 
     def __call__(self, block: Block, scope: Scope) -> Block:
@@ -80,7 +81,7 @@ class JoinedMaps:
         last = self._nodes[-1]
         if self._compiled is None:
             functions = [(node.function, node.takes_rng) for node in self._nodes]
-            self._compiled = Compiled(functions, scope.services.warn, last.label, last.without)
+            self._compiled = Compiled(functions, scope.services.warn, self._label, last.without)
         compiled = self._compiled
 
         def work() -> Block:
@@ -90,13 +91,14 @@ class JoinedMaps:
             finished = None if result is None else self._maps[-1].finish(*result, block, scope)
             return _NOTHING if finished is None else finished
 
-        done = scope.task_log.tally.measure(last.key, last.label, work)
+        done = scope.task_log.tally.measure(last.key, self._label, work)
         if done is not _NOTHING:
             return done
         if len(block) == 1 or not compiled.has_program(block):
             return self._one_by_one(block, scope)
         # Some row failed. Each alone, so that only what fails is left to Python, whatever else is in its block.
-        return concat_blocks([self(block.slice(row, row + 1), scope.aside()) for row in range(len(block))])
+        together = row_by_row(self, block, scope)
+        return self._one_by_one(block, scope) if together is None else together
 
     def _eager(self, block: Block, scope: Scope) -> Block:
         for function in self._maps:

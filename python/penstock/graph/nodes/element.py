@@ -95,6 +95,10 @@ class Chain(Node):
     def index_obstacle(self) -> str | None:
         return next((reason for step in self.steps if (reason := step.index_obstacle())), None)
 
+    def parameters(self) -> dict[str, Any]:
+        runs = ["+".join(str(step) for step in range(*run)) for run in self.joined]
+        return {"one_program": ", ".join(runs)} if runs else {}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Enumerate(Node):
