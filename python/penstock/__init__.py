@@ -20,6 +20,7 @@ from penstock.options import AUTOTUNE, Options
 from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
 from penstock.rng import Rng
 from penstock.trace.demand import function
+from penstock.verbs.distribution import AutoShardPolicy
 
 TensorSpec = Spec
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
     "CsvDataset",
     "Dataset",
     "FixedLengthRecordDataset",

@@ -22,6 +22,7 @@ from penstock.session import (
     read_positions,
     resolve_signature,
 )
+from penstock.verbs.distribution import DistributionVerbs, require_own_part
 from penstock.verbs.element import ElementVerbs
 from penstock.verbs.files import FileVerbs
 from penstock.verbs.grouping import GroupingVerbs
@@ -66,6 +67,7 @@ class Dataset(
     OrderVerbs,
     KeepingVerbs,
     SizeVerbs,
+    DistributionVerbs,
 ):
     """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
 
@@ -221,10 +223,12 @@ class Dataset(
     def to_keras(self) -> Any:
         """What `model.fit`, `evaluate` and `predict` take: batches without a copy, on any Keras backend. One device.
 
-        The dataset must end in `batch`. Raises: MissingDependencyError: Keras is not installed.
+        The dataset must end in `batch`. Raises: MissingDependencyError: Keras is not installed; InvalidArgumentError:
+        one of several ranks, and nothing says which part is its own.
         """
         from penstock.adapters.keras import to_keras
 
+        require_own_part(self._node, user_location())
         return to_keras(DatasetFeed(self))
 
     def __repr__(self) -> str:
@@ -280,5 +284,7 @@ class DatasetFeed:
         """The batches of an epoch from number `start` on."""
         iterator = self._dataset.iterator(epoch)
         if start:
-            iterator.load_state_dict({**iterator.state_dict(), "position": start})
+            state = iterator.state_dict()
+            state.pop("mark", None)  # that of the first batch
+            iterator.load_state_dict({**state, "position": start})
         return iterator

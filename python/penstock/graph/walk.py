@@ -40,13 +40,13 @@ def rebuild(root: Node, change: Callable[[Node, bool], Node]) -> Node:
 def numbered(root: Node) -> Node:
     """The graph with every node's place in it written down: equal graphs get equal numbers.
 
-    Options, prefetch and cache nodes take no number of their own, so adding one changes no draw.
+    Options, prefetch, cache and distribute nodes take no number of their own, so adding one changes no draw.
     """
     numbers: dict[int, int] = {}
     count = 0
     for node in nodes_of(root):
         numbers[id(node)] = count
-        count += node.verb not in ("with_options", "prefetch", "cache")
+        count += node.verb not in ("with_options", "prefetch", "cache", "distribute")
     done: dict[int, Node] = {}
     for node in nodes_of(root):
         inputs = tuple(done[id(source)] for source in node.inputs)

@@ -10,11 +10,10 @@ import numpy as np
 
 from penstock.engine.kept import Kept
 from penstock.engine.scope import Services
-from penstock.errors import (
-    PenstockWarning,
-)
+from penstock.errors import InvalidArgumentError, PenstockWarning
+from penstock.graph.distribution import distributed
 from penstock.graph.node import Node
-from penstock.graph.nodes import Shard, Shuffle, Skip, Stride, Take
+from penstock.graph.nodes import Distribute, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
 from penstock.machine.process import is_helper
@@ -57,10 +56,21 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     budget = replace(measured, cpus=cpus)
     user_graph = numbered(root)
     clock = Clock()
-    optimized, steps = optimize(user_graph, merged.skip_rules or frozenset(), clock.now)
+    _check_seed(user_graph, merged)
+    optimized, steps = optimize(distributed(user_graph), merged.skip_rules or frozenset(), clock.now)
     executor = "threads" if merged.executor is None and is_helper() else merged.executor
     plan = lower(optimized, cpus, merged.deterministic is not False, executor)
     return Prepared(user_graph, plan, steps, merged, budget, waiting, executor)
+
+
+def _check_seed(graph: Node, options: Options) -> None:
+    """Raises: InvalidArgumentError: fresh entropy for each of several ranks, whose parts would not fit together."""
+    node = next((node for node in nodes_of(graph) if isinstance(node, Distribute) and node.world_size > 1), None)
+    if node is not None and options.seed == "entropy":
+        raise InvalidArgumentError(
+            'Options: seed="entropy" under distribute: ranks would shuffle apart', where=node.label,
+            remedy="a number that all ranks share, drawn anew for each run if you like",
+        )  # fmt: skip
 
 
 def resolve_seed(options: Options) -> int:

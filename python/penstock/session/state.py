@@ -12,7 +12,7 @@ from penstock.engine.marks import START, Mark
 from penstock.errors import InvalidArgumentError, StateMismatchError
 from penstock.graph.fingerprint import order_description, order_difference, order_fingerprint
 from penstock.graph.node import Node, is_index_driven
-from penstock.graph.nodes import Batch, Prefetch, WithOptions
+from penstock.graph.nodes import Batch, Distribute, Prefetch, WithOptions
 from penstock.plan.stage import Plan, Stage
 
 STATE_VERSION = 2
@@ -90,7 +90,7 @@ def _check(state: Any) -> None:
 
 def _batch_size(graph: Node) -> int:
     """How many elements below a last `batch` make one: what a position counts when the size changes."""
-    while isinstance(graph, Prefetch | WithOptions):
+    while isinstance(graph, Prefetch | WithOptions | Distribute):
         graph = graph.input
     return graph.batch_size if isinstance(graph, Batch) else 1
 
@@ -112,6 +112,7 @@ def _shape(plan: Plan) -> str:
     """16 hex digits, equal for plans cut into the same stages over the same nodes."""
 
     def describe(stage: Stage) -> list[Any]:
-        return [stage.kind, *stage.node.key, [describe(source) for source in stage.inputs]]
+        said = {key: repr(value) for key, value in stage.node.parameters().items()}
+        return [stage.kind, *stage.node.key, said, [describe(source) for source in stage.inputs]]
 
     return hashlib.blake2b(json.dumps(describe(plan.root)).encode(), digest_size=8).hexdigest()

@@ -39,6 +39,7 @@ from penstock.graph.nodes import (
     Prefetch,
     Random,
     Range,
+    RankRows,
     RecordFiles,
     Repeat,
     Slices,
@@ -166,6 +167,24 @@ class StrideOperator(IndexedOperator):
 
     def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
         return self.inputs[0].batches(self._source(positions), counts, scope)
+
+
+class RankRowsOperator(StrideOperator):
+    """Positions of one rank's rows in each global batch."""
+
+    node: RankRows  # type: ignore[assignment]  # it maps positions as a stride does, by another formula
+
+    def _source(self, positions: Indices) -> Indices:
+        node, count = self.node, self.inputs[0].length
+        first, _ = node.share(node.global_batch)
+        batch, row = np.divmod(positions, node.local_batch)
+        source = batch * node.global_batch + first + row
+        whole = count // node.global_batch
+        if 0 <= count and not node.drop_remainder and count % node.global_batch:
+            start, _ = node.share(count % node.global_batch)
+            rest = positions - whole * node.local_batch
+            source = np.where(rest >= 0, whole * node.global_batch + start + rest, source)
+        return source
 
 
 class PassThroughOperator(IndexedOperator):
@@ -418,6 +437,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Chain: FunctionOperator,
     Enumerate: EnumerateOperator,
     Permute: PermuteOperator,
+    RankRows: RankRowsOperator,
     Stride: StrideOperator,
     AssertCardinality: PassThroughOperator,
     Prefetch: PassThroughOperator,

@@ -7,6 +7,7 @@ signature follow tf.data.
 from __future__ import annotations
 
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
+from penstock.graph.nodes.distribution import Distribute, Policy, RankRows
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
 from penstock.graph.nodes.files import ArrayFile, CsvRows, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Rebatch, Unbatch
@@ -27,6 +28,7 @@ __all__ = [
     "Concatenate",
     "Counter",
     "CsvRows",
+    "Distribute",
     "Enumerate",
     "Executor",
     "Filter",
@@ -43,9 +45,11 @@ __all__ = [
     "PackedRecords",
     "PaddedBatch",
     "Permute",
+    "Policy",
     "Prefetch",
     "Random",
     "Range",
+    "RankRows",
     "Rebatch",
     "RecordFiles",
     "Repeat",

@@ -15,6 +15,7 @@ from penstock.engine.operators.barriers.nested import NestedBarrier
 from penstock.engine.operators.barriers.order import (
     AssertCardinalityBarrier,
     EnumerateBarrier,
+    RankRowsBarrier,
     ShardBarrier,
     SkipBarrier,
     StrideBarrier,
@@ -38,6 +39,7 @@ from penstock.graph.nodes import (
     Mix,
     Nesting,
     PaddedBatch,
+    RankRows,
     Rebatch,
     Resample,
     Sample,
@@ -74,6 +76,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Shuffle: shuffle_barrier,
     Take: TakeBarrier,
     Skip: SkipBarrier,
+    RankRows: RankRowsBarrier,
     Shard: ShardBarrier,
     Stride: StrideBarrier,
     Enumerate: EnumerateBarrier,

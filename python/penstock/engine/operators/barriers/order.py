@@ -12,7 +12,7 @@ from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import enumerate_block
 from penstock.engine.scope import Scope
 from penstock.errors import CardinalityError
-from penstock.graph.nodes import AssertCardinality, Enumerate, Shard, Skip, Stride, Take
+from penstock.graph.nodes import AssertCardinality, Enumerate, RankRows, Shard, Skip, Stride, Take
 
 
 class TakeBarrier(Barrier):
@@ -114,6 +114,47 @@ class AssertCardinalityBarrier(Barrier):
     def _wrong(self, got: str) -> CardinalityError:
         asserted = "elements without end" if self.node.count < 0 else f"{self.node.count} elements"
         return CardinalityError("another number of elements", got=got, expected=asserted, where=self.node.label)
+
+
+class RankRowsBarrier(Barrier):
+    """One rank's rows of each global batch. A batch that is not whole yet waits: how it is shared hangs on its size."""
+
+    node: RankRows
+    carries = True
+
+    def __init__(self, node: RankRows, scope: Scope) -> None:
+        super().__init__(node, scope)
+        self._waiting: list[Block] = []
+        self._rows = 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        if len(block):
+            self._waiting.append(block)
+            self._rows += len(block)
+        size = self.node.global_batch
+        whole = self._rows // size * size
+        if not whole:
+            return []
+        joined = concat_blocks(self._waiting)
+        rest = joined.slice(whole, len(joined))
+        self._waiting, self._rows = ([rest] if len(rest) else []), len(rest)
+        first, stop = self.node.share(size)
+        starts: Indices = np.arange(0, whole, size, dtype=np.int64)
+        return [joined.take((starts[:, None] + np.arange(first, stop, dtype=np.int64)).ravel())]
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self.wants = None
+        own = self.node.rest(self._rows)
+        if not own:
+            return []
+        first, _ = self.node.share(self._rows)
+        return [concat_blocks(self._waiting).slice(first, first + own)]
+
+    def carry(self) -> list[int]:
+        return []
+
+    def held(self) -> tuple[int, ...]:
+        return (self._rows,)
 
 
 class StrideBarrier(Barrier):
