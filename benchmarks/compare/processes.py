@@ -2,7 +2,8 @@
 
 Work: (1) a pure Python map of about 1 ms, batches of 64; (2) one array of 600 KB an element, batches of 16: a fill, so
 that moving it is the cost. Both sides run the same function, warm: workers are up before the first timed epoch
-(`persistent_workers`). CPU-seconds are those of the trainer and of its workers. Time to the first batch is of a fresh
+(`persistent_workers`). "auto" is ours with nothing said of where the map runs: the 1 ms map is measured to hold the GIL
+and moves, the fill does not and stays in threads. CPU-seconds are those of the trainer and of its workers. Time to the first batch is of a fresh
 process that has imported its library, from `iter()` on, workers not yet started. The limit is one core's speed, twice.
 """
 
@@ -47,10 +48,10 @@ def _consume(batches: Iterable[Any], prove: bool) -> Any:
     return [sum(map(len, rows)), float(sum(row.reshape(len(row), -1)[:, -1].sum(dtype=np.float64) for row in rows))]
 
 
-def _penstock(function: Callable[[int], Any], rows: int, batch: int) -> Any:
+def _penstock(function: Callable[[int], Any], rows: int, batch: int, executor: str = "processes") -> Any:
     import penstock as ps
 
-    return ps.Dataset.range(rows).map(function, executor="processes").batch(batch)
+    return ps.Dataset.range(rows).map(function, executor=executor).batch(batch)  # type: ignore[arg-type]  # a literal
 
 
 def _loader(function: Callable[[int], Any], rows: int, batch: int) -> Any:
@@ -85,6 +86,11 @@ def _warm() -> None:
 def penstock_slow() -> Repetition:
     _warm()
     return _repetition(_penstock(slow, SLOW_ROWS, SLOW_BATCH))
+
+
+def penstock_auto_slow() -> Repetition:
+    """Nothing said: what the repetition before the first timed one measured decides."""
+    return _repetition(_penstock(slow, SLOW_ROWS, SLOW_BATCH, "auto"))
 
 
 def torch_slow() -> Repetition:
@@ -126,6 +132,10 @@ def penstock_large() -> Repetition:
     return _repetition(_penstock(large, LARGE_ROWS, LARGE_BATCH))
 
 
+def penstock_auto_large() -> Repetition:
+    return _repetition(_penstock(large, LARGE_ROWS, LARGE_BATCH, "auto"))
+
+
 def torch_large() -> Repetition:
     return _repetition(_loader(large, LARGE_ROWS, LARGE_BATCH))
 
@@ -134,12 +144,14 @@ _HERE = "benchmarks.compare.processes"
 SLOW = [
     Contender("penstock, 2 processes", f"{_HERE}:penstock_slow"),
     Contender("torch DataLoader, 2 workers", f"{_HERE}:torch_slow"),
+    Contender("penstock, auto", f"{_HERE}:penstock_auto_slow"),
     Contender("limit: two bare loops", f"{_HERE}:two_loops"),
     Contender("one bare loop", f"{_HERE}:one_core"),
 ]
 LARGE = [
     Contender("penstock, 2 processes", f"{_HERE}:penstock_large"),
     Contender("torch DataLoader, 2 workers", f"{_HERE}:torch_large"),
+    Contender("penstock, auto", f"{_HERE}:penstock_auto_large"),
 ]
 _FIRST = {"penstock": "import penstock\nds = p._penstock(p.slow, p.SLOW_ROWS, p.SLOW_BATCH)",
           "torch DataLoader": "import torch.utils.data\nds = p._loader(p.slow, p.SLOW_ROWS, p.SLOW_BATCH)"}  # fmt: skip
