@@ -3,8 +3,9 @@
 Work: (1) a pure Python map of about 1 ms, batches of 64; (2) one array of 600 KB an element, batches of 16: a fill, so
 that moving it is the cost. Both sides run the same function, warm: workers are up before the first timed epoch
 (`persistent_workers`). "auto" is ours with nothing said of where the map runs: the 1 ms map is measured to hold the GIL
-and moves, the fill does not and stays in threads. CPU-seconds are those of the trainer and of its workers. Time to the first batch is of a fresh
-process that has imported its library, from `iter()` on, workers not yet started. The limit is one core's speed, twice.
+and moves, the fill does not and stays in threads. CPU-seconds are those of the trainer and of its workers. Time to the
+first batch is of a fresh process that has imported its library, from `iter()` on, workers not yet started. The limit is
+one core's speed, twice.
 """
 
 from __future__ import annotations

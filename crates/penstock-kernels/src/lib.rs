@@ -17,3 +17,4 @@ pub mod pieces;
 pub mod png;
 pub mod resize;
 mod simd;
+pub mod stream;

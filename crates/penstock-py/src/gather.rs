@@ -39,6 +39,18 @@ impl Memory {
         self.start.is_multiple_of(bytes.max(1))
     }
 
+    /// The whole memory.
+    ///
+    /// # Safety
+    /// The array is alive for as long as the slice, and nothing writes it meanwhile.
+    pub(crate) unsafe fn as_bytes<'a>(self) -> &'a [u8] {
+        if self.bytes == 0 {
+            return &[];
+        }
+        // SAFETY: as the caller promises; `bytes` is the size of the whole array.
+        unsafe { std::slice::from_raw_parts(self.start as *const u8, self.bytes) }
+    }
+
     /// The whole memory as values of `T`.
     ///
     /// # Safety

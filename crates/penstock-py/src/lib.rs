@@ -6,6 +6,7 @@ mod gather;
 mod pieces;
 mod pixels;
 mod random;
+mod stream;
 
 #[pyo3::pymodule]
 mod _native {
@@ -26,6 +27,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::random::{permute, permute_range, philox, philox_words};
+    #[pymodule_export]
+    use crate::stream::copy_streamed;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "a dunder of the Python module")]

@@ -1,7 +1,7 @@
 """The slow twin of each kernel, in NumPy: what a kernel means, and what its tests compare it with.
 
-`philox` has its twin in `penstock.rng.philox_reference`; `gather_rows` has `numpy.take`, a crop slicing, a flip
-`[..., ::-1, :]`, the decoders Pillow (in the tests). Images are [..., h, w, c].
+`philox` has its twin in `penstock.rng.philox_reference`; `gather_rows` has `numpy.take`, `copy_streamed` assignment, a
+crop slicing, a flip `[..., ::-1, :]`, the decoders Pillow (in the tests). Images are [..., h, w, c].
 """
 
 from __future__ import annotations

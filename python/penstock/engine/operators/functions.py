@@ -23,6 +23,7 @@ from penstock.engine.scope import Destination, Scope, Seen, Skipped, agree
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
+from penstock.kernels.stream import copy_streamed
 from penstock.rng import BlockStreams, Rng, UInt64s, element_scope
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
@@ -135,8 +136,11 @@ class Staged:
         place = self._places[leaf]
         if place is None or place.shape[1:] != value.shape or place.dtype != value.dtype:
             return value
-        place[row] = value
         moved: Array = place[row]
+        if value.flags.c_contiguous:
+            copy_streamed(value, moved)  # only the trainer will read it
+        else:
+            moved[...] = value
         moved.flags.writeable = value.flags.writeable
         return moved
 
