@@ -13,7 +13,7 @@ from penstock import Dataset
 from penstock.block.block import Block
 from penstock.engine.executors import remote
 from penstock.engine.executors.measured import MeasuredFunction
-from penstock.engine.operators.functions import block_function
+from penstock.engine.operators.segments import block_function
 from penstock.engine.scope import Scope, Services
 from penstock.errors import WorkerError
 from penstock.graph.walk import numbered
