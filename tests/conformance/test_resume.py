@@ -77,6 +77,10 @@ def _noted(log: list[int]) -> Callable[[Any], Any]:
     return note
 
 
+def _running(total: Any, x: Any) -> tuple[Any, Any]:
+    return total + x, total
+
+
 @pytest.mark.parametrize(
     ("make", "bound"),
     [
@@ -85,8 +89,11 @@ def _noted(log: list[int]) -> Callable[[Any], Any]:
         (lambda log: numbers(4000).map(_noted(log)).filter(is_even).enumerate().skip(3).batch(8).prefetch(3), 40),
         (lambda log: Dataset.zip((numbers(4000).map(_noted(log)).filter(is_even), numbers())).repeat(), 40),
         (lambda log: numbers(4000).map(_noted(log)).filter(is_even).shuffle(10).map(double), 600),
+        (lambda log: numbers(4000).map(_noted(log)).scan(np.int64(0), _running), 16),
+        (lambda log: numbers(4000).map(_noted(log)).window(5, shift=2).map(lambda w: next(iter(w))), 40),
+        (lambda log: Dataset.sample_from_datasets([stream(4000).map(_noted(log)), stream(4000)], seed=1), 80),
     ],
-    ids=["filter", "batch", "counts", "zip in repeat", "shuffle"],
+    ids=["filter", "batch", "counts", "zip in repeat", "shuffle", "scan", "window", "sample"],
 )
 def test_resuming_a_stream_computes_little_again(make: Callable[[list[int]], Dataset], bound: int) -> None:
     assert 0 < _computed_again(make, 100) <= bound

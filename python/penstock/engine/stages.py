@@ -503,7 +503,7 @@ class BarrierRun(RunningStage):
         if number is None or not self.may_start() or self.running:
             return None
         source, mark = self.inputs[number], self._anchor.after(self._since)
-        if self._barrier.pending:
+        if self._barrier.pending and not self._refill[number]:
             return self._task(self._more, 0, mark)
         if not source.ready:
             return self._task(self._finish(number), 0, mark) if source.ended else None

@@ -33,6 +33,8 @@ class DirectedBarrier(Barrier):
     Inputs that run ahead wait.
     """
 
+    carries = True
+
     def __init__(self, node: Directed | Mix, scope: Scope) -> None:
         super().__init__(node, scope)
         is_directed = isinstance(node, Directed) and node.directed
@@ -63,6 +65,10 @@ class DirectedBarrier(Barrier):
     def _followed(self, count: int) -> None:
         """So many choices have been followed."""
 
+    def carry(self) -> int:
+        """How many choices have been followed, where that says which come next."""
+        return 0
+
     # -- what they share ------------------------------------------------------------------------------------------
 
     def _next_wanted(self) -> int | None:
@@ -77,7 +83,7 @@ class DirectedBarrier(Barrier):
 
     def _direct(self, source: int, block: Block) -> None:
         choices, failed = self._read(block)
-        self._choices = choices[np.array(self._live)[choices]]
+        self._choices = np.concatenate([self._choices, choices[np.array(self._live)[choices]]])
         if failed is not None:
             row, error = failed
             self._failed[source] = Failure(error.at(f"{self.node.label}, {block.describe(row)}"))
@@ -90,6 +96,13 @@ class DirectedBarrier(Barrier):
             self._rows[source] += len(block)
         else:
             self._failed[source] = Failure(disagreement(self._first, seen))
+
+    def held(self) -> tuple[int, ...]:
+        return tuple(self._rows) if self._director is None else (*self._rows, len(self._choices))
+
+    def refill(self, source: int, block: Block, scope: Scope) -> None:
+        (self._direct if source == self._director else self._keep)(source, block)
+        self.wants = self._next_wanted()
 
     def fail(self, source: int, failure: Failure) -> Failure | None:
         failure = self._failed.setdefault(source, failure)
@@ -182,6 +195,13 @@ class SampleBarrier(DirectedBarrier):
         self._drawn += len(rows)
         return choices, failed
 
+    def carry(self) -> int:
+        return self._drawn - (len(self._choices) if self._director is not None else 0)
+
+    def restore(self, carry: int) -> None:
+        self._drawn, self._choices = carry, _NONE
+        self.wants = self._next_wanted()
+
     def _pick(self, bounds: NDArray[np.float64], count: int) -> Indices:
         """One input a draw, by cumulated weights [data] or [count, data]."""
         ids = np.arange(self._drawn, self._drawn + count, dtype=np.uint64)
@@ -250,3 +270,10 @@ class MixBarrier(DirectedBarrier):
 
     def _followed(self, count: int) -> None:
         self._given += count
+
+    def carry(self) -> int:
+        return self._given
+
+    def restore(self, carry: int) -> None:
+        self._given, self._choices = carry, _NONE
+        self.wants = self._next_wanted()

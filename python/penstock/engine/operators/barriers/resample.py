@@ -37,6 +37,7 @@ class ResampleBarrier(Barrier):
     """
 
     node: Resample
+    carries = True
 
     def __init__(self, node: Resample, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -61,6 +62,12 @@ class ResampleBarrier(Barrier):
         )
         scope.task_log.seen.append(Seen.of(self.node, labelled))
         return [labelled]
+
+    def carry(self) -> list[float]:
+        return list(self._counts.tolist())
+
+    def restore(self, carry: list[float]) -> None:
+        self._counts = np.array(carry)
 
     def _classes(self, block: Block, scope: Scope) -> tuple[Indices, Any, Failure | None]:
         """The class of each element, up to the first that has none, and the column they came in."""

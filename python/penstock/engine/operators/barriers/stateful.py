@@ -23,6 +23,7 @@ class ScanBarrier(Barrier):
     """What the function makes of the state and each element, one call an element."""
 
     node: Scan
+    carries = True
 
     def __init__(self, node: Scan, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -57,6 +58,12 @@ class ScanBarrier(Barrier):
                 outputs.append(detached(output))
         return outputs, None
 
+    def carry(self) -> Any:
+        return self._carried.to_json(self._state)
+
+    def restore(self, carry: Any) -> None:
+        self._state = self._carried.from_json(carry)
+
 
 def _pair(returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2:
@@ -68,6 +75,7 @@ class TakeWhileBarrier(Barrier):
     """What comes before the first element for which the predicate is false; then its input is closed."""
 
     node: TakeWhile
+    carries = True
 
     def __init__(self, node: TakeWhile, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -78,6 +86,9 @@ class TakeWhileBarrier(Barrier):
         if len(taken) < len(block):
             self.wants = None
         return [taken]
+
+    def carry(self) -> list[int]:
+        return []
 
 
 class UniqueBarrier(Barrier):

@@ -25,6 +25,7 @@ class WindowBarrier(Barrier):
     """Keeps the rows that windows to come have need of, no more; windows share the rows of the block they came in."""
 
     node: Window
+    carries = True
 
     def __init__(self, node: Window, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -60,6 +61,18 @@ class WindowBarrier(Barrier):
             if self._failure is not None:
                 blocks.append(empty_block(NOWHERE, self._failure))
         return blocks
+
+    def carry(self) -> list[int] | None:
+        return None if self.pending else [self._first, self._seen, self._next]
+
+    def held(self) -> tuple[int, ...]:
+        return (sum(map(len, self._kept)),)
+
+    def restore(self, carry: list[int]) -> None:
+        self._first, self._seen, self._next = carry
+
+    def refill(self, source: int, block: Block, scope: Scope) -> None:
+        self._kept.append(block)
 
     def _due(self) -> int:
         """How many windows are complete by now."""
