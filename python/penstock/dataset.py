@@ -13,6 +13,7 @@ from penstock.graph.node import INFINITE, Node, index_obstacle
 from penstock.graph.nodes import Batch, Rebatch, Slices, Stride
 from penstock.graph.render import render_cardinality
 from penstock.graph.walk import nodes_of
+from penstock.optimize.index_files import with_indices
 from penstock.options import require_integer
 from penstock.session import (
     PipelineIterator,
@@ -154,20 +155,21 @@ class Dataset(
 
         Raises: NotIndexableError: a verb prevents it (named); IndexError: out of range.
         """
-        obstacle = index_obstacle(prepare(self._node).plan.graph)
+        node = with_indices(self._node, everywhere=True)
+        obstacle = index_obstacle(prepare(node).plan.graph)
         if obstacle is not None:
             raise NotIndexableError(f"this dataset cannot be indexed: {obstacle}")
-        count = self.cardinality()
+        count = node.cardinality()
         if isinstance(index, slice):
-            return self._slice(index, count)
+            return self._slice(node, index, count)
         number = require_integer("dataset[i]", "i", index) or 0
         if count != INFINITE and not -count <= number < count:
             raise IndexError(f"index {number} is out of range: {self._node.label} has {count} elements")
         if number < 0 and count == INFINITE:
             raise IndexError(f"index {number} counts from the end of an infinite dataset")
-        return read_positions(self._node, [number + count if number < 0 else number])[0]
+        return read_positions(node, [number + count if number < 0 else number])[0]
 
-    def _slice(self, index: slice, count: int) -> Self:
+    def _slice(self, node: Node, index: slice, count: int) -> Self:
         where = user_location()
         parts = [
             require_integer("dataset[i:j:k]", name, value, optional=True, where=where)
@@ -188,7 +190,7 @@ class Dataset(
             start, step = first, stride
             end = -1 if last is None else last
             length = INFINITE if last is None and stride > 0 else len(range(first, end, stride))
-        return self._of(Stride(inputs=(self._node,), location=where, start=start, step=step, count=length))
+        return self._of(Stride(inputs=(node,), location=where, start=start, step=step, count=length))
 
     def __getattr__(self, name: str) -> Any:
         if name == "class_names":  # asked for here when the property below found none

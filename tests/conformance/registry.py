@@ -27,8 +27,9 @@ class Case:
     """One pipeline and what is known of it.
 
     streams: it is not driven by indices (so no `ds[i]`, no state), by the verb named. varies: epochs differ.
-    endless: only the first `limit` elements are looked at. ragged: shapes differ from element to element, so the spec
-    of the first says too much. warns: a PenstockWarning is part of it. once: each element comes once in any order.
+    endless: only the first `limit` elements are looked at. ragged: shapes differ from element to element, so the
+    spec of the first says too much. uncounted: how many there are is known only by reading. warns: a
+    PenstockWarning is part of it. once: each element comes once in any order.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Case:
     varies: bool = False
     endless: bool = False
     ragged: bool = False
+    uncounted: bool = False
     warns: bool = False
     once: bool = True
 
@@ -336,11 +338,26 @@ case(
     "tokens_shuffled", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 65, 32).shuffle().batch(4), varies=True
 )
 case("tokens_mapped", lambda files: Dataset.tokens(files / "tokens.bin", "u2", 80).map(lambda t: (t[:-1], t[1:])))
-case("lines", lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"]), streams="TextLineDataset")
+case("lines", lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"]), uncounted=True)
+case(
+    "lines_shuffled",
+    lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"]).map(len).shuffle(3).batch(4),
+    uncounted=True,
+    varies=True,
+)
+case(
+    "lines_repeated",
+    lambda files: ps.TextLineDataset([files / "b.txt", files / "a.txt"], encoding="utf-8").repeat(2).shuffle(),
+    uncounted=True,
+    varies=True,
+    once=False,
+)
+case("lines_endless", lambda files: ps.TextLineDataset(files / "a.txt").repeat(), endless=True, once=False)
+case("lines_sliced", lambda files: ps.TextLineDataset(files / "a.txt")[12:2:-3].batch(2))
 case(
     "lines_text",
     lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"], encoding="utf-8", buffer_size=7).batch(4),
-    streams="TextLineDataset",
+    uncounted=True,
 )
 case(
     "lines_packed",
@@ -352,7 +369,7 @@ case(
 case(
     "lines_random",
     lambda files: ps.TextLineDataset(files / "a.txt").random_map(lambda line, rng: (line, rng.random())),
-    streams="TextLineDataset",
+    uncounted=True,
     varies=True,
 )
 case(

@@ -18,6 +18,7 @@ from penstock.graph.walk import collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
 from penstock.machine.process import is_helper
 from penstock.optimize.driver import optimize
+from penstock.optimize.index_files import with_indices
 from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
@@ -45,7 +46,10 @@ class Prepared:
 
 
 def prepare(root: Node, options: Options | None = None) -> Prepared:
-    """Optimize and lower; runs no user code and starts nothing. Cost: about a millisecond."""
+    """Index files, optimize and lower; runs no user code and starts nothing.
+
+    Cost: about a millisecond; the first time, a pass over text files whose lines are wanted by number.
+    """
     said = collected_options(root)
     merged = said if options is None else said.merged(options)
     measured = measure_budget()
@@ -54,7 +58,7 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     if merged.ram_budget is not None:
         waiting = min(waiting, parse_bytes(merged.ram_budget))
     budget = replace(measured, cpus=cpus)
-    user_graph = numbered(root)
+    user_graph = numbered(with_indices(root))
     clock = Clock()
     _check_seed(user_graph, merged)
     optimized, steps = optimize(distributed(user_graph), merged.skip_rules or frozenset(), clock.now)
@@ -99,6 +103,7 @@ def _optimizer(skip: frozenset[str]) -> Callable[[Node], Node]:
     clock = Clock()
 
     def optimized(graph: Node) -> Node:
+        graph = with_indices(graph)
         nodes = list(nodes_of(graph))
         small = all(node.inputs or 0 <= node.cardinality() <= _SMALL_CHILD for node in nodes)
         if small or not any(isinstance(node, Shuffle | Take | Skip | Shard | Stride) for node in nodes):

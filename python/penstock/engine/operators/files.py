@@ -10,18 +10,19 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from penstock.block.block import Block
+from penstock.block.block import Block, Failure
 from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, Indices, RowsColumn, object_array
 from penstock.block.origin import BatchOrigins
-from penstock.block.spec import BYTES
+from penstock.block.spec import BYTES, STR
 from penstock.block.tree import LEAF
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.positions import IndexedOperator, SourceOperator
 from penstock.engine.scope import Scope
-from penstock.errors import ReadError
+from penstock.errors import PenstockError, ReadError
 from penstock.formats.files import LocalFile, MappedFile, PieceFile
+from penstock.formats.lines import not_text
 from penstock.graph.node import Node
-from penstock.graph.nodes import ArrayFile, RecordFiles
+from penstock.graph.nodes import ArrayFile, IndexedLines, RecordFiles
 from penstock.kernels.gather import gather_windows
 
 Opened = TypeVar("Opened")
@@ -108,7 +109,7 @@ class PieceOperator(SourceOperator):
         if not len(positions):
             return empty_block(origins)
         values = np.empty(len(positions), dtype=object)
-        numbers = np.searchsorted(self._stops, positions, side="right")
+        numbers = self.file_of(positions)
         for number in np.unique(numbers).tolist():
             places = np.flatnonzero(numbers == number)
             try:
@@ -117,6 +118,10 @@ class PieceOperator(SourceOperator):
                 raise error.at(self.node.label) from error
             values[places] = object_array(pieces)
         return Block(LEAF, (BytesColumn(values, BYTES),), origins)
+
+    def file_of(self, positions: Indices) -> Indices:
+        """The number of the file that each piece is in."""
+        return np.searchsorted(self._stops, positions, side="right")
 
 
 class RecordFilesOperator(PieceOperator):
@@ -131,3 +136,41 @@ class RecordFilesOperator(PieceOperator):
         layout = self.node.layout
         starts = layout.header_bytes + within * layout.record_bytes
         return file.pieces(starts, np.full(len(within), layout.record_bytes))
+
+
+class IndexedLinesOperator(PieceOperator):
+    """Lines by their index; text where an encoding is said."""
+
+    node: IndexedLines
+
+    def counts_and_files(self) -> tuple[Sequence[int], Sequence[LocalFile]]:
+        self._bounds = self.node.index.bounds(self.node.files)
+        return self.node.counts, self.node.files
+
+    def pieces(self, number: int, file: PieceFile, within: Indices) -> Sequence[bytes]:
+        starts = self._bounds[number][within]
+        return file.pieces(starts, self._bounds[number][within + 1] - starts, is_line=True)
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        block = super()._rows(positions, scope)
+        encoding = self.node.encoding
+        if encoding is None or not len(block):
+            return block
+        texts: list[str] = []
+        failure: Failure | None = None
+        try:
+            for line in block.columns[0].rows():
+                texts.append(line.decode(encoding))  # noqa: PERF401  # those before one that fails are kept
+        except UnicodeDecodeError as error:
+            failure = Failure(self._not_text(error, int(positions[len(texts)])))
+        origins = block.origins.take(np.arange(len(texts), dtype=np.int64))
+        if not texts:
+            return empty_block(origins, failure)
+        return Block(LEAF, (BytesColumn(object_array(texts), STR),), origins, failure)
+
+    def _not_text(self, error: UnicodeDecodeError, position: int) -> PenstockError:
+        number = int(self.file_of(np.array([position]))[0])
+        line = position - int(self._starts[number])
+        offset = int(self._bounds[number][line]) + error.start
+        file = self.node.files[number]
+        return not_text(file, str(self.node.encoding), error, line + 1, offset).at(self.node.label)

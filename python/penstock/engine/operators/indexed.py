@@ -15,7 +15,7 @@ from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.cache import RowCache
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
-from penstock.engine.operators.files import ArrayFileOperator, RecordFilesOperator
+from penstock.engine.operators.files import ArrayFileOperator, IndexedLinesOperator, RecordFilesOperator
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.joining import is_plain, join_rows, weigh
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
@@ -32,6 +32,7 @@ from penstock.graph.nodes import (
     Counter,
     Enumerate,
     Indexed,
+    IndexedLines,
     Map,
     Mix,
     PaddedBatch,
@@ -432,6 +433,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Indexed: IndexedObjectOperator,
     ArrayFile: ArrayFileOperator,
     RecordFiles: RecordFilesOperator,
+    IndexedLines: IndexedLinesOperator,
     Zip: ZipOperator,
     Map: FunctionOperator,
     Chain: FunctionOperator,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.distribution import Distribute, Policy, RankRows
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
-from penstock.graph.nodes.files import ArrayFile, CsvRows, Lines, PackedRecords, RecordFiles
+from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
@@ -36,6 +36,7 @@ __all__ = [
     "Generator",
     "GroupByWindow",
     "Indexed",
+    "IndexedLines",
     "Interleave",
     "Lines",
     "Map",

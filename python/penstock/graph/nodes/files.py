@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from penstock.block.spec import BYTES, STR, Spec
 from penstock.block.tree import Structure, tuple_of
 from penstock.formats.csv_rows import CsvForm
 from penstock.formats.files import LocalFile
+from penstock.formats.line_index import LineIndex
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import UNKNOWN, Node, Signature
 from penstock.graph.nodes.element import OnError
@@ -86,10 +87,27 @@ class Lines(FileStream):
     """Lines of text files: bytes, or text in `encoding`."""
 
     encoding: str | None
+    index: LineIndex = field(default_factory=LineIndex)
     verb: ClassVar[str] = "TextLineDataset"
 
     def signature(self) -> Signature | None:
         return _TEXT[BYTES if self.encoding is None else STR]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IndexedLines(Lines):
+    """Lines by number: what becomes of `Lines` where a plan needs them so. `counts`: lines of each file."""
+
+    counts: tuple[int, ...]
+
+    def cardinality(self) -> int:
+        return sum(self.counts)
+
+    def index_obstacle(self) -> str | None:
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "counts": self.counts}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
