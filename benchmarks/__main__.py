@@ -9,6 +9,7 @@ import sys
 NAMES = (
     "micro.import_time",
     "micro.fused_image",
+    "micro.fast_jpeg",
     "compare.in_memory",
     "compare.in_memory_rss",
     "compare.indexed_shuffle",

@@ -16,6 +16,7 @@ from penstock.block.columns import BytesColumn, object_array
 from penstock.block.origin import SourceOrigins
 from penstock.block.spec import BYTES
 from penstock.block.tree import LEAF
+from penstock.ops.io import FAST_TOLERANCE
 from penstock.ops.program import Program
 from penstock.optimize.fuse_images import FUSED, fuse_images
 from penstock.testing import assert_same_elements
@@ -109,6 +110,103 @@ def fused_program(function, rows=FILES):
     program = trace([Call(function, key=1)], block, block.origins.ids)
     assert isinstance(program, Program), program
     return fuse_images(program)
+
+
+def turned(files):
+    """The files with an EXIF orientation each, 1 to 8 and on."""
+    out = []
+    for number, data in enumerate(files):
+        exif = Image.Exif()
+        exif[0x0112] = 1 + number % 8
+        file = io.BytesIO()
+        Image.open(io.BytesIO(data)).save(file, "JPEG", quality="keep", exif=exif)
+        out.append(file.getvalue())
+    return out
+
+
+TURNED = turned(FILES)
+READING = {
+    "upright": lambda x: ps.io.decode_jpeg(x, 3, apply_exif_orientation=True),
+    "truncated": lambda x: ps.io.decode_jpeg(x, channels=3, allow_truncated=True),
+    "both": lambda x: ps.io.decode_jpeg(x, 3, allow_truncated=True, apply_exif_orientation=True),
+    "window": lambda x: ps.io.decode_and_crop_jpeg(x, (2, 3, 16, 15), 3),
+    "upright_window": lambda x: ps.io.decode_and_crop_jpeg(x, [1, 2, 18, 17], channels=3, apply_exif_orientation=True),
+}
+
+
+@pytest.mark.parametrize("block_size", [None, 1])
+@pytest.mark.parametrize("sized", ["random_resized_crop", "resize", "random_crop", "central_then_resize"])
+@pytest.mark.parametrize("reading", sorted(READING))
+def test_reading_options_fused_equal_single_ops(reading, sized, block_size):
+    if "window" in reading and ("crop" in sized or "central" in sized):
+        sized = "resize"
+
+    def function(contents):
+        return ps.image.random_flip_left_right(SIZED[sized](READING[reading](contents)))
+
+    cut = [data[: len(data) - 40 * number] for number, data in enumerate(TURNED)]
+    data = np.array(TURNED if reading in ("upright", "window", "upright_window") else cut, dtype=object)
+    files = ps.Dataset.from_tensor_slices(data)
+    fused = files.map(function).with_options(ps.Options(block_size=block_size))
+    assert_same_elements(outcome(fused), outcome(files.map(function, compile=False)), f"{reading} {sized}")
+    assert len(list(fused)) == len(FILES)
+    assert [step.op for step in fused_program(function, TURNED).steps] == [FUSED]
+
+
+def large_photographs(count=6):
+    files = []
+    for number in range(count):
+        smooth = np.random.default_rng(number).integers(0, 256, (9, 12, 3), dtype=np.uint8)
+        picture = Image.fromarray(smooth).resize((160 + 31 * number, 150), Image.Resampling.BICUBIC)
+        noisy = np.asarray(picture) + np.random.default_rng(number).normal(0, 6, (150, 160 + 31 * number, 3))
+        file = io.BytesIO()
+        pixels = Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
+        pixels.save(file, "JPEG", quality=90, subsampling=number % 3, progressive=number % 2 == 1)
+        files.append(file.getvalue())
+    return turned(files)
+
+
+LARGE = large_photographs()
+
+
+@settings(max_examples=15)
+@given(
+    sized=st.tuples(st.integers(6, 75), st.integers(6, 75), st.just(True))
+    | st.tuples(st.integers(40, 75), st.integers(40, 75), st.just(False)),
+    is_cropped=st.booleans(),
+    block_size=st.sampled_from([None, 1, 4]),
+    oriented=st.booleans(),
+)
+def test_fast_is_within_its_tolerance_of_exact(sized, is_cropped, block_size, oriented):
+    """The law of fidelity="fast"; what it is held to is ops.io.FAST_TOLERANCE's to say."""
+    size, antialias = sized[:2], sized[2]
+
+    def decoded_by(fidelity, antialias):
+        def function(contents):
+            image = ps.io.decode_jpeg(contents, 3, fidelity=fidelity, apply_exif_orientation=oriented)
+            if is_cropped:
+                return ps.image.random_resized_crop(image, size, (0.5, 1.0), antialias=antialias)
+            return ps.image.resize(image, size, antialias=antialias)
+
+        return function
+
+    files = ps.Dataset.from_tensor_slices(np.array([*LARGE, b"", *LARGE], dtype=object))
+    fast = files.map(decoded_by("fast", antialias), on_error="skip").with_options(ps.Options(block_size=block_size))
+    exact = files.map(decoded_by("exact", True), on_error="skip", compile=False)
+    for one, other in zip(fast.iterator(epoch=1), exact.iterator(epoch=1), strict=True):
+        assert np.abs(one.astype(float) - other).mean() <= FAST_TOLERANCE
+    assert_same_elements(outcome(fast.with_options(ps.Options(block_size=3))), outcome(fast), "blocks of fast images")
+
+
+def test_fast_is_decoded_smaller_when_it_may_be():
+    def function(contents):
+        return ps.image.resize(ps.io.decode_jpeg(contents, 3, fidelity="fast"), (20, 20))
+
+    files = ps.Dataset.from_tensor_slices(np.array(LARGE, dtype=object))
+    assert "decode (fast)" in str(fused_program(function, LARGE))
+    single = list(files.map(function, compile=False))
+    assert_same_elements(single, list(files.map(lambda x: ps.image.resize(ps.io.decode_jpeg(x, 3), (20, 20)))), "eager")
+    assert all((one != other).any() for one, other in zip(files.map(function), single, strict=True))
 
 
 @pytest.mark.parametrize("sized", sorted(SIZED))

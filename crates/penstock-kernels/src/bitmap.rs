@@ -12,6 +12,12 @@ use crate::png::{convert, luma};
 /// What libraries may allocate beside the pixels.
 const SPARE_BYTES: u64 = 1 << 26;
 
+/// How long a RIFF file says it is; a lossy WebP decodes without the last of its bytes.
+fn riff_len(data: &[u8]) -> Option<usize> {
+    let size = data.get(4..8)?.try_into().ok()?;
+    (u32::from_le_bytes(size) as usize).checked_add(8)
+}
+
 /// Decode to 8 bits a channel; `channels` 1 to 4, or 0 for what is stored (of a GIF 3, of a BMP or WebP 3 or 4).
 ///
 /// Upright, by its EXIF, if `is_oriented`: only a WebP may have one.
@@ -22,6 +28,9 @@ pub fn decode(data: &[u8], channels: usize, limit_pixels: usize, is_oriented: bo
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => (ImageFormat::WebP, "WebP"),
         _ => return Err(DecodeFault::not_a("BMP, GIF or WebP", data)),
     };
+    if format == ImageFormat::WebP && riff_len(data).is_some_and(|len| len > data.len()) {
+        return Err(DecodeFault::new(format!("truncated: premature end after {} bytes", data.len())));
+    }
     let fault = |error: ImageError| match &error {
         ImageError::IoError(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
             DecodeFault::new(format!("truncated: premature end after {} bytes", data.len()))

@@ -111,16 +111,24 @@ def concat_blocks(blocks: Sequence[Block]) -> Block:
 
 
 def preview(element: Any, limit: int = 100) -> str:
-    """An element on part of a line, for error texts: numbers and text as they are, arrays by shape and dtype."""
-    text = _preview(element)
+    """An element on part of a line, for error texts: numbers and text as they are, arrays by shape and dtype.
+
+    Of a text that is too long the end is kept, which of a path is the name of the file.
+    """
+    text = _preview(element, limit)
+    if len(text) > limit:
+        is_lone = isinstance(element, str)
+        text = _preview(element, limit - 5 if is_lone else limit // 2)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def _preview(value: Any) -> str:
+def _preview(value: Any, longest: int) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_preview(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_preview(part, longest)}" for key, part in value.items()) + "}"
     if isinstance(value, tuple):
-        return "(" + ", ".join(_preview(part) for part in value) + ("," if len(value) == 1 else "") + ")"
+        return "(" + ", ".join(_preview(part, longest) for part in value) + ("," if len(value) == 1 else "") + ")"
+    if isinstance(value, str) and len(value) > longest:
+        return repr("..." + value[-longest:])
     if isinstance(value, bytes) and len(value) > 20:
         return f"<{len(value)} bytes>"
     if getattr(value, "ndim", 0):

@@ -1,9 +1,10 @@
 """The image part of a program becomes one step: only the region that is needed is decoded, nothing lies between.
 
-It starts at decode_jpeg (at read_file, where nothing else needs the bytes) and takes in what follows one after another:
-at most one crop, a resize, then steps on single pixels, a cast, a transpose to channels first. It ends where a value is
-used twice, is a result, or an op is not known to the kernel; and it needs a size that all results share. The fused step
-gives the same bytes as the steps it replaces.
+It starts at decode_jpeg, or decode_and_crop_jpeg of one window for all (at read_file, where nothing else needs the
+bytes), and takes in what follows one after another: at most one crop, a resize, then steps on single pixels, a cast, a
+transpose to channels first. It ends where a value is used twice, is a result, or an op is not known to the kernel; and
+it needs a size that all results share. The fused step gives the same bytes as the steps it replaces, except where
+fidelity="fast" lets it decode a region smaller than stored.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from penstock.ops.io import FIDELITIES
 from penstock.ops.program import Draw, Program, Ref, Step, substitute
 
 FUSED = "fused.jpeg"
+_DECODERS = {"io.decode_jpeg": ("channels",), "codecs.decode_and_crop_jpeg": ("crop_window", "channels")}
 _ARITHMETIC = {"np.multiply": "multiply", "np.add": "add", "np.subtract": "subtract", "np.divide": "divide"}
 
 
 def fuse_images(program: Program) -> Program:
     """The program with every image part fused; the same object when it has none."""
-    starts = [number for number, step in enumerate(program.steps) if step.op == "io.decode_jpeg"]
+    starts = [number for number, step in enumerate(program.steps) if step.op in _DECODERS]
     for start in reversed(starts):  # later ones first: the places of earlier steps do not move
         program = _fuse_at(program, start)
     return program
@@ -89,21 +91,30 @@ def _fuse_at(program: Program, start: int) -> Program:
 def _start(program: Program, start: int) -> _Chain | None:
     step = program.steps[start]
     source = step.args[0]
+    names = _DECODERS[step.op]
     given = _arguments(
-        step, "channels", "fidelity", "allow_truncated", "apply_exif_orientation",
+        step, *names, "fidelity", "allow_truncated", "apply_exif_orientation",
         channels=0, fidelity="exact", allow_truncated=False, apply_exif_orientation=False,
     )  # fmt: skip
     if given is None or not isinstance(source, Ref) or given["channels"] not in (0, 1, 3):
         return None
-    if len(step.args) > 2 or given["fidelity"] not in FIDELITIES:
+    if len(step.args) > 1 + len(names) or given["fidelity"] not in FIDELITIES:
         return None
     channels = given["channels"]
     options = given["fidelity"] == "fast", bool(given["allow_truncated"]), bool(given["apply_exif_orientation"])
     # Images of one channel and of three have no place in one batch; to tell, the bytes are needed beforehand.
     read = _read_alone(program, start, source) if channels else None
     if read is None:
-        return _Chain(source, False, channels, options, [start])
-    return _Chain(program.steps[read].args[0], True, channels, options, [read, start])
+        chain = _Chain(source, False, channels, options, [start])
+    else:
+        chain = _Chain(program.steps[read].args[0], True, channels, options, [read, start])
+    if "crop_window" not in names:
+        return chain
+    window = given.get("crop_window")
+    if not isinstance(window, tuple | list) or len(window) != 4 or not all(isinstance(side, int) for side in window):
+        return None
+    _boxed(chain, tuple(window))
+    return chain
 
 
 def _read_alone(program: Program, start: int, source: Ref) -> int | None:
@@ -215,10 +226,13 @@ def _crop_to_bounding_box(step: Step, chain: _Chain) -> bool:
     given = _arguments(step, *names)
     if given is None or len(given) != len(names) or not _is_first(chain):
         return False
-    box = tuple(int(given[name]) for name in names)
+    _boxed(chain, tuple(int(given[name]) for name in names))
+    return True
+
+
+def _boxed(chain: _Chain, box: tuple[int, ...]) -> None:
     chain.region = Region("crop_to_bounding_box", box, None)
     chain.size = (box[2], box[3])
-    return True
 
 
 def _resize(step: Step, chain: _Chain) -> bool:

@@ -144,3 +144,6 @@ def test_preview_is_part_of_a_line(element: Any, text: str) -> None:
 
 def test_preview_is_cut() -> None:
     assert len(preview("x" * 500)) == 100
+    path = "/data/" + "folder/" * 30 + "dog.jpg"
+    assert preview(path).endswith("folder/dog.jpg'")
+    assert "dog.jpg" in preview((path, np.zeros((3, 4))))

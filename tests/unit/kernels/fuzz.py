@@ -1,7 +1,9 @@
 """Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png seconds [seed]`.
 
-JPEG: what decodes whole gives the same pixels by region. PNG: what we decode, Pillow decodes to the same pixels, if it
-decodes it. Anything but pixels or a DecodeError ends the run; the file is left in the temporary folder.
+JPEG: what decodes whole gives the same pixels by region, upright and truncated ones too where that is drawn; allowing
+truncation changes nothing of a file that decodes without; what decodes exactly decodes fast. PNG: what we decode,
+Pillow decodes to the same pixels, if it decodes it; upright is the stored image turned. Anything but pixels or a
+DecodeError ends the run; the file is left in the temporary folder.
 """
 
 from __future__ import annotations
@@ -29,15 +31,27 @@ def jpegs(random: np.random.Generator) -> list[bytes]:
     def one(coding: dict[str, object]) -> bytes:
         picture = photo(*random.integers(1, 120, 2).tolist(), int(random.choice([1, 3, 3])))
         sampling, quality = int(random.integers(3)), int(random.integers(20, 100))
-        return encode(picture, "JPEG", quality=quality, subsampling=sampling, **coding)
+        return encode(picture, "JPEG", quality=quality, subsampling=sampling, exif=exif(random), **coding)
 
-    return [one(coding) for coding in CODINGS for _ in range(6)]
+    inks = Image.fromarray(photo(40, 50)).convert("CMYK")
+    return [one(coding) for coding in CODINGS for _ in range(6)] + [
+        encode(inks, "JPEG"),
+        encode(inks, "JPEG", quality=95),
+    ]
+
+
+def exif(random: np.random.Generator) -> Image.Exif:
+    """An orientation, in every second file."""
+    segment = Image.Exif()
+    if random.integers(2):
+        segment[0x0112] = int(random.integers(1, 9))
+    return segment
 
 
 def pngs(random: np.random.Generator) -> list[bytes]:
     modes = ("1", "L", "LA", "P", "RGB", "RGBA")
     return [
-        encode(Image.fromarray(photo(*random.integers(1, 60, 2).tolist())).convert(mode), "PNG")
+        encode(Image.fromarray(photo(*random.integers(1, 60, 2).tolist())).convert(mode), "PNG", exif=exif(random))
         for mode in modes
         for _ in range(4)
     ]
@@ -45,7 +59,9 @@ def pngs(random: np.random.Generator) -> list[bytes]:
 
 def damaged(files: list[bytes], random: np.random.Generator) -> bytes:
     data = bytearray(files[random.integers(len(files))])
-    for _ in range(int(random.integers(4))):
+    if not random.integers(4):
+        del data[int(random.integers(len(data))) :]
+    for _ in range(int(random.integers(4)) if data else 0):
         place = int(random.integers(len(data)))
         match random.integers(4):
             case 0:
@@ -60,16 +76,29 @@ def damaged(files: list[bytes], random: np.random.Generator) -> bytes:
 
 
 def check_jpeg(data: bytes, random: np.random.Generator) -> bool:
-    try:
-        whole = decode_jpeg(data, 3, limit_pixels=LIMIT_PIXELS)
-    except DecodeError:
-        whole = None
-    height, width = jpeg_shapes([data])[0][0, :2].tolist() if whole is None else whole.shape[:2]
+    allow_truncated, oriented = bool(random.integers(2)), bool(random.integers(2))
+    whole = _whole(data, allow_truncated, oriented)
+    if allow_truncated and (strict := _whole(data, False, oriented)) is not None:
+        assert whole is not None
+        np.testing.assert_array_equal(whole, strict)
+    height, width = jpeg_shapes([data], oriented)[0][0, :2].tolist()
+    if whole is not None:
+        assert whole.shape == (height, width, 3)
     top, left = int(random.integers(max(1, height))), int(random.integers(max(1, width)))
     rows = min(64, int(random.integers(1, max(2, height - top + 1))))
     columns = min(64, int(random.integers(1, max(2, width - left + 1))))
     out = np.empty((1, rows, columns, 3), np.uint8)
-    failures = fused_images([data], out, regions=np.array([[top, left, rows, columns]]), max_pixels=LIMIT_PIXELS)
+    region = np.array([[top, left, rows, columns]])
+    failures = fused_images(
+        [data], out, regions=region, max_pixels=LIMIT_PIXELS, allow_truncated=allow_truncated, oriented=oriented
+    )
+    small = np.empty((1, max(1, height // int(random.integers(2, 20))), max(1, width // 5), 3), np.float32)
+    scaled = fused_images(
+        [data], small, size=small.shape[1:3], max_pixels=LIMIT_PIXELS,
+        allow_truncated=allow_truncated, oriented=oriented, fast=True,
+    )  # fmt: skip
+    assert (scaled == []) == (whole is not None)
+    assert -64 <= small.min() <= small.max() <= 320
     if whole is None:
         return False
     assert failures == []
@@ -77,11 +106,22 @@ def check_jpeg(data: bytes, random: np.random.Generator) -> bool:
     return True
 
 
+def _whole(data: bytes, allow_truncated: bool, oriented: bool) -> np.ndarray | None:
+    try:
+        return decode_jpeg(data, 3, LIMIT_PIXELS, allow_truncated=allow_truncated, oriented=oriented)
+    except DecodeError:
+        return None
+
+
 def check_png(data: bytes, random: np.random.Generator) -> bool:
     try:
         ours = decode_png(data, 4, limit_pixels=LIMIT_PIXELS)
     except DecodeError:
         return False
+    upright = decode_png(data, 4, limit_pixels=LIMIT_PIXELS, oriented=True)
+    assert any(
+        np.array_equal(upright, np.rot90(flipped, turns)) for flipped in (ours, ours[::-1]) for turns in range(4)
+    )
     try:
         image = Image.open(io.BytesIO(data))
         theirs = np.asarray(image.convert("RGBA"))
