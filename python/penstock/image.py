@@ -1,4 +1,4 @@
-"""Images: the public face, with the names of tf.image (and `cast`, `normalize`, `random_resized_crop`)."""
+"""Images: the public face, with the names of tf.image (and torchvision's, where only it has the thing)."""
 
 from penstock.ops.color import (
     adjust_contrast,
@@ -37,6 +37,8 @@ from penstock.ops.image import (
     resize,
 )
 from penstock.ops.math import cast
+from penstock.ops.mixing import cutmix, mixup
+from penstock.ops.rand_augment import rand_augment
 
 __all__ = [
     "adjust_brightness",
@@ -48,13 +50,16 @@ __all__ = [
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "cutmix",
     "cutout",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
+    "mixup",
     "normalize",
     "pad_to_bounding_box",
     "per_image_standardization",
+    "rand_augment",
     "random_brightness",
     "random_contrast",
     "random_crop",

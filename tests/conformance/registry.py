@@ -153,6 +153,23 @@ def third(x: Any) -> Any:
     return x % 3
 
 
+def drawn(x: Any, rng: ps.Rng) -> tuple[Any, Any]:
+    """Draws that compile: numbers, arrays, a condition."""
+    return np.where(rng.random() < 0.5, x, x * 2.0), rng.integers(9, size=2) + rng.choice(5)
+
+
+def image_and_label(image: np.ndarray) -> tuple[np.ndarray, Any]:
+    return ps.image.adjust_brightness(image, 0.1), np.sum(image)
+
+
+def label_of(image: np.ndarray, label: Any) -> Any:
+    return label
+
+
+def one_hot(d: dict[str, Any]) -> tuple[Any, Any]:
+    return d["image"], np.take(np.eye(17, dtype=np.float32), d["label"], axis=0)
+
+
 def counting(count: int) -> Callable[[], Iterator[int]]:
     def generate() -> Iterator[int]:
         yield from range(count)
@@ -464,6 +481,34 @@ case("random_map_unbatch", lambda _: numbers().batch(4).unbatch().random_map(noi
 case("random_map_concatenate", lambda _: numbers(5).concatenate(numbers(6)).random_map(noisy), varies=True)
 case("random_images", lambda _: image_only().map(augmented), varies=True, once=False)
 case("random_images_batch", lambda _: image_only().shuffle().map(augmented).batch(4), varies=True)
+case("random_map_compiled", lambda _: numbers().random_map(drawn).batch(4), varies=True)
+case(
+    "random_map_compiled_twice",
+    lambda _: numbers().random_map(drawn).random_map(lambda x, y, rng: (x + rng.random(), y)),
+    varies=True,
+)
+case("map_joined", lambda _: image_only().map(image_and_label).map(label_of))
+case(
+    "map_joined_random",
+    lambda _: (
+        image_only().map(augmented).map(image_and_label).random_map(lambda a, b, rng: (a, b * rng.uniform())).batch(3)
+    ),
+    varies=True,
+)
+case("map_joined_apart", lambda _: numbers().map(double).map(lambda x: x if x > 9 else -x).map(add_one))
+case(
+    "map_ragged_compiled",
+    lambda _: numbers().map(ragged).map(lambda x: x * x.shape[0]).map(np.flip),
+    ragged=True,
+    once=False,
+)
+case("mixup", lambda _: Dataset.from_tensor_slices(images()).map(one_hot).batch(4).map(ps.image.mixup), varies=True)
+case(
+    "cutmix",
+    lambda _: Dataset.from_tensor_slices(images()).map(one_hot).shuffle().batch(4).map(ps.image.cutmix),
+    varies=True,
+)
+case("rand_augment", lambda _: image_only().map(ps.image.rand_augment).batch(4), varies=True)
 case("filter", lambda _: numbers().filter(is_even), streams="filter")
 case("filter_none", lambda _: numbers().filter(lambda x: False), streams="filter")
 case("filter_all", lambda _: numbers().filter(lambda x: x >= 0), streams="filter")

@@ -73,3 +73,24 @@ def _central(height: int, width: int, aspect_ratio_range: tuple[float, float]) -
     elif width / height > aspect_ratio_range[1]:
         crop_width = max(1, round(height * aspect_ratio_range[1]))
     return Crop((height - crop_height) // 2, (width - crop_width) // 2, crop_height, crop_width)
+
+
+def draw_beta(rng: Rng, alpha: float, beta: float) -> float:
+    """From the beta distribution, in [0, 1]; as many draws as it needs.
+
+    Source: a ratio of gamma variables, in logarithms so that small parameters do not vanish; Marsaglia, Tsang, "A
+    simple method for generating gamma variables", 2000.
+    """
+    difference = _log_gamma_variable(rng, beta) - _log_gamma_variable(rng, alpha)
+    return 1.0 / (1.0 + math.exp(min(difference, 700.0)))
+
+
+def _log_gamma_variable(rng: Rng, shape: float) -> float:
+    """The logarithm of a gamma variable of `shape`: that of shape + 1, times uniform ** (1 / shape)."""
+    d = shape + 1.0 - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = float(rng.normal())
+        v = (1.0 + c * x) ** 3
+        if v > 0.0 and math.log(1.0 - rng.random()) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return math.log(d * v) + math.log(1.0 - rng.random()) / shape

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ops import codecs, color, geometry, image, io, math
+from penstock.ops import codecs, color, geometry, image, io, math, mixing, rand_augment
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +64,8 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     geometry.resize_with_crop_or_pad: OpTraits(),
     geometry.cutout: OpTraits(),
     geometry.random_cutout: OpTraits(random=True),
+    mixing.mixup: OpTraits(random=True, draws_as_needed=True),
+    mixing.cutmix: OpTraits(random=True, draws_as_needed=True),
+    rand_augment.rand_augment: OpTraits(random=True),
     math.cast: OpTraits(),
 }

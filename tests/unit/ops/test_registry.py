@@ -20,4 +20,7 @@ def test_registry_marks_random_ops():
         "random_hue",
         "random_flip_up_down",
         "random_cutout",
+        "mixup",
+        "cutmix",
+        "rand_augment",
     }

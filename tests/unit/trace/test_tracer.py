@@ -144,6 +144,8 @@ class Stateful:
 
 SEEN: list[int] = []
 GENERATOR = np.random.default_rng(0)
+STREAM = ps.Rng(0)
+SETTINGS = Stateful()
 COUNTER = {"calls": 0}
 
 
@@ -169,6 +171,9 @@ def mutable_default(x, seen=[]):  # noqa: B006  # what is tested
         Stateful().method,
         lambda x: x + dt.datetime.now().year,
         lambda x: x + len(os.environ["PATH"]),
+        lambda x: x + len(os.getenv("PATH", "")),
+        lambda x: x + STREAM.random(),
+        lambda x: x * SETTINGS.scale,
     ],
 )
 def test_what_may_change_from_call_to_call_is_never_frozen(function):
@@ -200,6 +205,13 @@ def test_an_edited_captured_array_is_seen_by_the_next_iterator():
     assert [x.tolist() for x in dataset] == [[10, 20], [11, 21]]
     table[:] = 0
     assert [x.tolist() for x in dataset] == [[0, 0], [1, 1]]
+
+
+def test_random_ops_of_constants_are_recorded_not_computed():
+    image = np.zeros((4, 5, 3), dtype=np.uint8)
+    assert "image.random_crop" in text(lambda x: (ps.image.random_crop(image, (2, 2, 3)), x))
+    assert "io.read_file" in text(lambda x: (ps.io.read_file(__file__), x))
+    assert text(lambda x: (ps.image.flip_left_right(image), x)).startswith("return")
 
 
 def test_function_demands_compilation_at_the_definition():
