@@ -109,6 +109,15 @@ def test_by_file_readers_share_their_files(tmp_path: Path) -> None:
     assert collect(records) == [b"1a\n", b"1b\n", b"3a\n", b"3b\n"]
 
 
+def test_by_file_shuffled_lines_are_those_of_own_files(tmp_path: Path) -> None:
+    names = [str(tmp_path / str(number)) for number in range(5)]
+    for number, name in enumerate(names):
+        Path(name).write_text("".join(f"{number}:{line}\n" for line in range(number + 2)))
+    parts = [list(TextLineDataset(names).shuffle().distribute("file", rank, 2)) for rank in range(2)]
+    assert [sorted({line[:1] for line in part}) for part in parts] == [[b"0", b"2", b"4"], [b"1", b"3"]]
+    assert sorted(parts[0] + parts[1]) == sorted(TextLineDataset(names))
+
+
 def test_by_file_a_batch_is_global_too(files: Path) -> None:
     batches = collect(_files(files).batch(4).distribute("file", 0, 2))
     assert len(batches[0]) == 2

@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from penstock.formats.streams import CHUNK_BYTES, ByteStream
 
 _ROWS = 1024
 _BREAK = re.compile(r"\r\n|\r|\n")
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ class CsvChunk:
 
 @dataclass(slots=True)
 class _Raw:
-    """Rows as split into fields, the line each begins at, and the fault after them."""
+    """Rows as split into fields, the line the first begins at, and the fault after them."""
 
     rows: list[list[str]]
-    lines: list[int]
+    line: int
     fault: DecodeError | None = None
 
 
@@ -96,18 +96,20 @@ def read_rows(file: LocalFile, compression: str, form: CsvForm, *, skips: bool) 
 
 def _split(file: LocalFile, fields: Any, first: int) -> _Raw:
     """The next rows; `first`: the line the reader began at."""
-    found = _Raw([], [])
-    line = fields.line_num
+    found = _Raw([], fields.line_num + first)
     try:
-        for row in fields:
-            found.rows.append(row or [""])
-            found.lines.append(line + first)
-            line = fields.line_num
-            if len(found.rows) >= _ROWS:
-                break
+        found.rows.extend(islice(fields, _ROWS))  # keeps those before one that raises
     except csv.Error as error:
-        found.fault = DecodeError("not CSV", got=str(error), where=f"{file.path}, line {line + first}")
+        line = found.line + sum(map(_lines_of, found.rows))
+        found.fault = DecodeError("not CSV", got=str(error), where=f"{file.path}, line {line}")
+    if not all(found.rows):
+        found.rows = [row or [""] for row in found.rows]
     return found
+
+
+def _lines_of(row: list[str]) -> int:
+    """How many lines a row takes."""
+    return 1 + sum(len(_BREAK.findall(field)) for field in row)
 
 
 def _typed(file: LocalFile, found: _Raw, form: CsvForm, *, skips: bool) -> CsvChunk:
@@ -128,65 +130,66 @@ def _typed(file: LocalFile, found: _Raw, form: CsvForm, *, skips: bool) -> CsvCh
 
 def _columns(rows: Sequence[list[str]], form: CsvForm) -> tuple[Column, ...]:
     """All fields of all rows. Raises: ValueError, OverflowError, IndexError: some row is bad."""
-    if form.width is not None and any(len(row) != form.width for row in rows):
+    widths = set(map(len, rows))
+    if form.width is not None and widths - {form.width}:
         raise ValueError("width")
+    if len(widths) == 1:
+        fields = list(zip(*rows, strict=True))
+        return tuple(_column(fields[column.place], column, form.na_value) for column in form.columns)
     return tuple(_column([row[column.place] for row in rows], column, form.na_value) for column in form.columns)
 
 
-def _column(fields: list[str], column: CsvColumn, na_value: str) -> Column:
+def _column(fields: Sequence[str], column: CsvColumn, na_value: str) -> Column:
+    empty: list[int] = []
     if "" in fields or na_value in fields:
-        return _converted([_MISSING if f in ("", na_value) else f for f in fields], column)
-    return _converted(fields, column)
-
-
-def _converted(fields: list[Any], column: CsvColumn) -> Column:
-    kind = column.dtype.kind
-    convert = _CONVERT[kind]
-    if any(field is _MISSING for field in fields):
+        empty = [place for place, field in enumerate(fields) if field in ("", na_value)]
         if column.default is None:
             raise ValueError("missing")
-        values = [column.default if field is _MISSING else convert(field) for field in fields]
-    else:
-        values = list(map(convert, fields))
-    if kind in "SU":
+        fields = list(fields)
+        for place in empty:
+            fields[place] = "0"  # any value of every dtype: the default takes its place
+    values = _CONVERT[column.dtype.kind](fields)
+    for place in empty:
+        values[place] = column.default
+    if column.dtype.kind in "SU":
         return BytesColumn(object_array(values), column.dtype)
     with np.errstate(over="ignore"):
         return ArrayColumn(np.array(values, dtype=column.dtype))
 
 
-def _integer(field: str) -> int:
-    if "_" in field:
-        raise ValueError(field)
-    return int(field)
+def _plain(fields: Sequence[str]) -> Sequence[str]:
+    """The fields, if none has an underscore, which Python takes in a number and CSV does not."""
+    if "_" in "".join(fields):
+        raise ValueError("underscore")
+    return fields
 
 
-def _float(field: str) -> float:
-    if "_" in field:
-        raise ValueError(field)
-    return float(field)
+def _bytes(fields: Sequence[str]) -> list[bytes]:
+    joined = "\0".join(fields).encode("latin-1").split(b"\0")  # at once, where no field has the separator
+    return joined if len(joined) == len(fields) else [field.encode("latin-1") for field in fields]
 
 
-def _bytes(field: str) -> bytes:
-    return field.encode("latin-1")
-
-
-def _text(field: str) -> str:
-    return field.encode("latin-1").decode()
-
-
-_CONVERT: dict[str, Any] = {"i": _integer, "u": _integer, "f": _float, "S": _bytes, "U": _text}
+_CONVERT: dict[str, Callable[[Sequence[str]], list[Any]]] = {
+    "i": lambda fields: list(map(int, _plain(fields))),
+    "u": lambda fields: list(map(int, _plain(fields))),
+    "f": lambda fields: list(map(float, _plain(fields))),
+    "S": _bytes,
+    "U": lambda fields: [field.decode() for field in _bytes(fields)],
+}
 
 
 def _bad_rows(file: LocalFile, found: _Raw, form: CsvForm) -> dict[int, DecodeError]:
     """What is wrong with each row that cannot be read, by its number."""
     bad: dict[int, DecodeError] = {}
+    first = found.line
     for number, row in enumerate(found.rows):
         fault = _fault(row, form)
         if fault is not None:
             what, got, expected, column, line = fault
-            place = f"{file.path}, line {found.lines[number] + line}"
+            place = f"{file.path}, line {first + line}"
             where = place if column is None else f"{place}, column {column}"
             bad[number] = DecodeError(what, got=got, expected=expected, where=where)
+        first += _lines_of(row)
     return bad
 
 
