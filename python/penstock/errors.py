@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -22,8 +23,14 @@ class Location:
     line: int
 
     def __str__(self) -> str:
-        relative = os.path.relpath(self.file) if os.path.isabs(self.file) else self.file
-        return f"{self.file if relative.startswith('..') else relative}:{self.line}"
+        return f"{_shown(self.file, os.getcwd()) if os.path.isabs(self.file) else self.file}:{self.line}"
+
+
+@lru_cache(256)
+def _shown(file: str, folder: str) -> str:
+    """A file as people in `folder` name it. Kept: a label is made for each of a million nested datasets."""
+    relative = os.path.relpath(file, folder)
+    return file if relative.startswith("..") else relative
 
 
 def user_location() -> Location:

@@ -42,6 +42,9 @@ def numbered(root: Node) -> Node:
 
     Options, prefetch, cache and distribute nodes take no number of their own, so adding one changes no draw.
     """
+    chain = chain_of(root)
+    if chain is not None:
+        return _numbered_chain(chain)
     numbers: dict[int, int] = {}
     count = 0
     for node in nodes_of(root):
@@ -52,6 +55,27 @@ def numbered(root: Node) -> Node:
         inputs = tuple(done[id(source)] for source in node.inputs)
         done[id(node)] = _copied(node, inputs, numbers[id(node)])
     return done[id(root)]
+
+
+def chain_of(root: Node) -> list[Node] | None:
+    """The nodes from the root to the source, where each draws from one at most; else None."""
+    chain = [root]
+    while inputs := chain[-1].inputs:
+        if len(inputs) > 1:
+            return None
+        chain.append(inputs[0])
+    return chain
+
+
+def _numbered_chain(chain: list[Node]) -> Node:
+    """As `numbered`, without a table: most nested datasets are a source and a verb or two."""
+    count = 0
+    inputs: tuple[Node, ...] = ()
+    for node in reversed(chain):
+        made = _copied(node, inputs, count)
+        count += node.verb not in ("with_options", "prefetch", "cache")
+        inputs = (made,)
+    return inputs[0]
 
 
 def _copied(node: Node, inputs: tuple[Node, ...], number: int) -> Node:

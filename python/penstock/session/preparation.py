@@ -14,7 +14,7 @@ from penstock.errors import InvalidArgumentError, PenstockWarning
 from penstock.graph.distribution import distributed
 from penstock.graph.node import Node
 from penstock.graph.nodes import Distribute, Shard, Shuffle, Skip, Stride, Take
-from penstock.graph.walk import collected_options, nodes_of, numbered
+from penstock.graph.walk import chain_of, collected_options, nodes_of, numbered
 from penstock.machine.budget import Budget, measure_budget
 from penstock.machine.process import is_helper
 from penstock.optimize.driver import optimize
@@ -27,6 +27,7 @@ from penstock.telemetry.clock import Clock
 from penstock.units import parse_bytes
 
 _SMALL_CHILD = 4096
+_ADDRESSING = (Shuffle, Take, Skip, Shard, Stride)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,10 @@ def _optimizer(skip: frozenset[str]) -> Callable[[Node], Node]:
 
     def optimized(graph: Node) -> Node:
         graph = with_indices(graph)
-        nodes = list(nodes_of(graph))
-        small = all(node.inputs or 0 <= node.cardinality() <= _SMALL_CHILD for node in nodes)
-        if small or not any(isinstance(node, Shuffle | Take | Skip | Shard | Stride) for node in nodes):
+        nodes = chain_of(graph) or list(nodes_of(graph))
+        if not any(isinstance(node, _ADDRESSING) for node in nodes) or all(
+            node.inputs or 0 <= node.cardinality() <= _SMALL_CHILD for node in nodes
+        ):
             return graph
         return optimize(graph, skip, clock.now)[0]
 
