@@ -856,6 +856,31 @@ case(
     streams="interleave",
     once=False,
 )
+case(
+    "interleave_parallel",
+    lambda _: numbers(11).interleave(upto, 3, num_parallel_calls=ps.AUTOTUNE),
+    streams="interleave",
+    once=False,
+)
+case(
+    "interleave_parallel_generators",
+    lambda _: stream(9).interleave(generated, 4, 2, num_parallel_calls=3).batch(4),
+    streams="from_generator",
+)
+case(
+    "interleave_parallel_shuffled",
+    lambda _: numbers(9).shuffle().interleave(lambda n: tens(n).shuffle().random_map(noisy), 3, num_parallel_calls=5),
+    streams="interleave",
+    varies=True,
+)
+case(
+    "interleave_parallel_endless",
+    lambda _: numbers(9).repeat().interleave(tens, 3, 2, num_parallel_calls=2),
+    streams="interleave",
+    endless=True,
+    once=False,
+)
+case("interleave_parallel_none", lambda _: numbers(0).interleave(tens, num_parallel_calls=2), streams="interleave")
 case("window", lambda _: numbers().window(4), streams="window")
 case("window_drop", lambda _: numbers().window(4, drop_remainder=True), streams="window")
 case("window_sliding", lambda _: numbers().window(4, 1), streams="window")

@@ -18,10 +18,10 @@ from tests.conformance.registry import Case, double, numbers, stream, wide
 def test_cached_equals_uncached_each_time(case: Case, files: Path) -> None:
     if case.build(files).cardinality() == INFINITE_CARDINALITY:
         return
-    plain = collect(case.build(files), 0)
+    plain = collect(case.build(files), 0, case.limit)
     kept = case.build(files).cache()
     for epoch in range(3):
-        assert_same_elements(collect(kept, epoch), plain, f"epoch {epoch}")
+        assert_same_elements(collect(kept, epoch, case.limit), plain, f"epoch {epoch}")
 
 
 def test_partly_read_cache_is_right_afterwards(case: Case, files: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.engine.marks import START, Mark
-from penstock.engine.operators.barriers import BARRIERS
+from penstock.engine.nested.parallel import ParallelRun
+from penstock.engine.operators.barriers import BARRIERS, barrier_of
 from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
 from penstock.engine.operators.sources import ReplaySource
 from penstock.engine.operators.streams import stream_source
@@ -13,7 +14,7 @@ from penstock.engine.scope import Scope
 from penstock.engine.stages import BarrierRun, ChainRun, IndexedRun, Opening, RunningStage, SegmentRun, SourceRun
 from penstock.graph.node import INFINITE
 from penstock.graph.nodes import Batch, Cache, Repeat
-from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, SegmentStage, SourceStage, Stage
+from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
 
 
 def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = START) -> RunningStage:
@@ -28,6 +29,8 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = STAR
         return SourceRun(stage, scope, stream_source(node, block_size), start)
     if isinstance(stage, ChainStage):
         return ChainRun(stage, scope, _openings(stage, scope, block_size, start), start)
+    if isinstance(stage, NestedStage):
+        return ParallelRun(stage, scope, build(stage.inputs[0], scope, block_size), barrier_of, start)
     assert isinstance(stage, BarrierStage)
     if isinstance(node, Cache):
         kept = node.store.stream

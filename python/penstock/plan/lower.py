@@ -58,8 +58,21 @@ from penstock.graph.nodes import (
     WithOptions,
     Zip,
 )
+from penstock.options import AUTOTUNE
 from penstock.plan.place import width_of
-from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, Plan, SegmentStage, SourceStage, Stage, Width
+from penstock.plan.stage import (
+    BarrierStage,
+    ChainStage,
+    IndexedStage,
+    NestedStage,
+    Plan,
+    SegmentStage,
+    SourceStage,
+    Stage,
+    Width,
+)
+
+_INTERLEAVE_WORKERS = 16
 
 Lower = Callable[[Node, "Lowering"], Stage]
 
@@ -172,6 +185,18 @@ def _chain(node: Node, lowering: Lowering) -> Stage:
     return ChainStage(node=node, inputs=inputs, width=Width(1, "opens its inputs in turn"))
 
 
+def _interleave(node: Node, lowering: Lowering) -> Stage:
+    """Read in parallel where the user asks for it."""
+    if not isinstance(node, Interleave) or node.num_parallel_calls is None:
+        return _in_order(node, lowering)
+    calls = node.num_parallel_calls
+    workers = min(node.cycle_length, _INTERLEAVE_WORKERS) if calls == AUTOTUNE else calls
+    reason = f"num_parallel_calls={'AUTOTUNE' if calls == AUTOTUNE else calls}: so many datasets are read at a time"
+    ordered = lowering.deterministic if node.deterministic is None else node.deterministic
+    below = lowering.in_order().stage(node.input)
+    return NestedStage(node=node, inputs=(below,), width=Width(workers, reason), ordered=ordered)
+
+
 def _barrier(node: Node, lowering: Lowering) -> Stage:
     return _barrier_over(node, (lowering.stage(node.input),))
 
@@ -217,7 +242,7 @@ LOWER: dict[type[Node], Lower] = {
     Shuffle: _barrier,
     FlatMap: _in_order,
     GroupByWindow: _in_order,
-    Interleave: _in_order,
+    Interleave: _interleave,
     Window: _in_order,
     Take: _in_order,
     Skip: _in_order,

@@ -47,6 +47,12 @@ class BarrierStage(Stage):
     kind = "barrier"
 
 
+class NestedStage(Stage):
+    """Reads several of the datasets that its node opens at a time."""
+
+    kind = "nested"
+
+
 class SourceStage(Stage):
     """Yields blocks in order only."""
 

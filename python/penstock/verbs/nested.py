@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from penstock.block.block import preview
 from penstock.block.padding import Dims, as_padded_shapes
-from penstock.errors import InvalidArgumentError, PenstockError, StructureError, user_location
+from penstock.errors import InvalidArgumentError, PenstockError, user_location
 from penstock.graph.node import Node
 from penstock.graph.nodes import FlatMap, GroupByWindow, Interleave, Window
 from penstock.graph.nodes.grouping import is_promised
@@ -169,12 +168,6 @@ def _known_dims(node: Node) -> Any:
     return signature.structure.unflatten([Dims(spec.shape or ()) for spec in signature.specs])
 
 
-def node_of(result: Any, where: str) -> Node:
-    """The node of a dataset that a user's function returned. Raises: StructureError: it returned something else."""
-    if isinstance(result, Verbs):
-        return result._node
-    raise StructureError(
-        "the function returned no dataset", got=f"{type(result).__name__}: {preview(result)}",
-        expected="a Dataset", where=where,
-        remedy="return Dataset.from_tensors(value) for one element, or use map",
-    )  # fmt: skip
+def node_of(result: Any) -> Node | None:
+    """The node of a dataset that a user's function returned; None where it returned something else."""
+    return result._node if isinstance(result, Verbs) else None

@@ -63,6 +63,70 @@ def twin(children: list[list[int]], cycle: int, block: int) -> list[int]:
     return out
 
 
+class Gate:
+    """Lets no one through before `count` have come: shows how many are read at a time, without waiting for time."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier = threading.Barrier(count)
+
+    def child(self, n: Any) -> Dataset:
+        def generate() -> Iterator[int]:
+            self.barrier.wait(30)
+            yield from range(int(n) * 10, int(n) * 10 + 3)
+
+        return Dataset.from_generator(generate, output_signature=Spec((), np.int64))
+
+
+def test_parallel_interleave_reads_as_many_at_a_time_as_asked_for_in_order() -> None:
+    gate = Gate(4)
+    dataset = Dataset.range(8).interleave(gate.child, 4, num_parallel_calls=4)
+    expected = [n * 10 + i for first in (0, 4) for i in range(3) for n in range(first, first + 4)]
+    assert values(dataset) == expected
+
+
+def test_parallel_interleave_opens_ahead_of_a_cycle_of_one() -> None:
+    gate = Gate(3)
+    dataset = Dataset.range(6).interleave(gate.child, 1, num_parallel_calls=3)
+    assert values(dataset) == [n * 10 + i for n in range(6) for i in range(3)]
+
+
+@pytest.mark.parametrize("executor", ["threads", "inline"])
+@pytest.mark.parametrize("make", [lambda n: Dataset.range(n * 10, n * 10 + n % 5), lambda n: Dataset.range(2000)])
+def test_unordered_interleave_gives_each_element_once(make: Any, executor: Any) -> None:
+    dataset = Dataset.range(20).interleave(make, 4, num_parallel_calls=3, deterministic=False)
+    expected = values(Dataset.range(20).interleave(make, 4))
+    got = values(dataset.with_options(Options(executor=executor)))
+    assert sorted(got) == sorted(expected)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_parallel_interleave_tells_errors_of_input_function_and_child(deterministic: bool) -> None:
+    options = {"num_parallel_calls": 3, "deterministic": deterministic}
+    tens = lambda n: Dataset.range(n * 10, n * 10 + 2)  # noqa: E731
+    _, error = until_failure(Dataset.range(9).map(fails_at(5)).interleave(tens, 2, **options))
+    assert isinstance(error.__cause__, KeyError)
+    _, error = until_failure(Dataset.range(9).interleave(lambda n: tens(fails_at(5)(n)), 2, **options))
+    assert "element 5 of range" in str(error)
+    got, error = until_failure(Dataset.range(9).interleave(lambda n: tens(n).map(fails_at(41)), 2, **options))
+    assert "element 4 of range" in str(error)
+    if deterministic:
+        assert got == values(Dataset.range(9).interleave(tens, 2))[: len(got)]
+        assert 40 in got
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_closing_a_parallel_interleave_ends_its_generators(deterministic: bool) -> None:
+    ended: list[int] = []
+    dataset = Dataset.range(9).interleave(
+        lambda n: recorded(ended, n, 5000), 3, num_parallel_calls=2, deterministic=deterministic
+    )
+    with dataset.iterator() as iterator:
+        next(iterator)
+    assert {0} <= set(ended) <= set(range(9))
+    assert len(ended) == len(set(ended))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("penstock")]
+
+
 # --- what a window is -------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from penstock.block.spec import Spec
 from penstock.block.tree import Structure
 from penstock.engine.nested.inline import BarrierOf, Puller
 from penstock.engine.nested.reuse import Functions
-from penstock.engine.operators.functions import empty_block
+from penstock.engine.operators.functions import empty_block, user_error
 from penstock.engine.scope import Scope, Seen, TaskLog, agree, disagreement
 from penstock.engine.sizing import TaskSize
-from penstock.errors import PenstockError, UserFunctionError
+from penstock.errors import PenstockError, StructureError
 from penstock.graph.node import Node
 from penstock.graph.nodes import Batch, Concatenate, Nesting, Range, Repeat, Shuffle, Skip, Slices, Take, Zip
 from penstock.graph.walk import chain_of, nodes_of, numbered
@@ -33,16 +34,26 @@ _KEYS_OF_CHILDREN = 2**32
 _WITHOUT_USER_CODE = (Slices, Range, Batch, Zip, Take, Skip, Shuffle, Repeat, Concatenate)
 
 
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What one pull gave: a block without a failure, whether it was the last, and what follows it then."""
+
+    block: Block | None
+    ended: bool
+    failure: Failure | None = None
+
+
 class Child:
-    """One open nested dataset: rows that were pulled and not taken, and how to pull more."""
+    """One nested dataset: opened when it is first pulled from; rows that were pulled and not taken."""
 
-    __slots__ = ("_blocks", "_log", "_parent", "_row", "block", "ended", "failure", "start", "waiting")
+    __slots__ = ("block", "blocks", "busy", "ended", "failure", "log", "parents", "row", "start", "waiting")
 
-    def __init__(self, parent: Origins, row: int, blocks: Iterator[Block], log: TaskLog) -> None:
-        self._parent = parent
-        self._row = row
-        self._blocks = blocks
-        self._log = log
+    def __init__(self, parents: Block, row: int) -> None:
+        self.parents = parents
+        self.row = row
+        self.blocks: Iterator[Block] | None = None  # None: not opened
+        self.log: TaskLog | None = None
+        self.busy = False  # a task pulls from it
         self.waiting: deque[Block] = deque()  # pulled, in order
         self.block: Block | None = None  # whose rows are being taken, from row `start` on
         self.start = 0
@@ -54,12 +65,16 @@ class Child:
         """Rows that can be taken at once."""
         return 0 if self.block is None else len(self.block) - self.start
 
-    def is_ready(self) -> bool:
-        """Whether there are rows to take, or none will come; moves on to the next block that was pulled."""
-        if self.left:
-            return True
-        self.block, self.start = (self.waiting.popleft(), 0) if self.waiting else (None, 0)
-        return self.block is not None or self.ended
+    def accept(self, pulled: Pulled) -> None:
+        """Keep what a pull gave."""
+        if pulled.block is not None and len(pulled.block):
+            self.waiting.append(pulled.block)
+        self.ended, self.failure = pulled.ended, pulled.failure
+
+    def fail(self, error: BaseException) -> None:
+        """Nothing follows what was taken but this."""
+        self.waiting.clear()
+        self.block, self.ended, self.failure = None, True, Failure(error)
 
     def take(self, count: int) -> Block:
         """The next `count` rows, of those that are left."""
@@ -71,7 +86,7 @@ class Child:
     def close(self) -> None:
         """End its sources: the `finally` of a user's generator runs now."""
         self.ended = True
-        blocks, self._blocks = self._blocks, iter(())
+        blocks, self.blocks = self.blocks, iter(())
         close = getattr(blocks, "close", None)
         if close is not None:
             close()
@@ -94,23 +109,17 @@ class Opener:
         self._kinds: tuple[Any, ...] = ()
         self._promised: Node | None = None  # the graph of the first child
 
-    def open(self, parents: Block, row: int, scope: Scope) -> Child:
-        """The child of element `row`. Whatever the user's function raises is the child's failure."""
-        log = TaskLog(NoTally(scope.services.clock))
-        child = Child(parents.origins, row, iter(()), log)
-        try:
-            ids = self._ids(parents.origins)
-            node = self._call(parents, row, ids)
-            graph = scope.services.optimized(numbered(node))
-            if self._promised is None:
-                self._promised = graph
-            if _is_measured(graph):
-                log.tally = Tally(scope.services.clock)
-            inner = self.scope.in_child(self.node.number, int(ids[row]), log)
-            child._blocks = self._puller.blocks(graph, inner)
-        except Exception as error:  # noqa: BLE001  # told in its turn, after the elements before it
-            child.ended, child.failure = True, Failure(error)
-        return child
+    def _open(self, child: Child) -> Iterator[Block]:
+        """Call the user's function, and run what it returned."""
+        parents, row = child.parents, child.row
+        child.log = log = TaskLog(NoTally(self.scope.services.clock))
+        ids = self._ids(parents.origins)
+        graph = self.scope.services.optimized(numbered(self._call(parents, row, ids)))
+        if self._promised is None:
+            self._promised = graph
+        if _is_measured(graph):
+            log.tally = Tally(self.scope.services.clock)
+        return self._puller.blocks(graph, self.scope.in_child(self.node.number, int(ids[row]), log))
 
     def _ids(self, origins: Origins) -> UInt64s:
         """The identities of a block of elements: computed at once for all of them."""
@@ -122,59 +131,63 @@ class Opener:
     def _call(self, parents: Block, row: int, ids: UInt64s) -> Node:
         element = parents.element(row)
         splat = isinstance(parents.structure.kind, type) and parents.structure.kind is not dict
-        where = f"{self.node.label}, {parents.describe(row)}"
         try:
             with element_scope(self._key, lambda: ids) as current:
                 current.row = row
                 result = self.node.function(*element) if splat else self.node.function(element)
         except Exception as error:
-            wrapped = UserFunctionError(
-                f"the function raised {type(error).__name__}: {error}", where=f"{where}, value {preview(element)}"
-            )
-            raise wrapped from error
-        return self.node.node_of(result, where)
+            raise user_error(self.node, parents, row, error) from error
+        node = self.node.node_of(result)
+        if node is None:
+            raise StructureError(
+                "the function returned no dataset", got=f"{type(result).__name__}: {preview(result)}",
+                expected="a Dataset", where=f"{self.node.label}, {parents.describe(row)}",
+                remedy="return Dataset.from_tensors(value) for one element, or use map",
+            )  # fmt: skip
+        return node
 
-    def pull(self, child: Child, log: TaskLog) -> Block | None:
-        """The next block of `child`, as an element of the whole; None at its end. `log`: of the task that asks.
+    def pull(self, child: Child, log: TaskLog) -> Pulled:
+        """The next block of `child`, its elements told apart from those of others. `log`: of the task that asks.
 
-        A failure is kept apart, in the child.
+        Changes nothing that another thread looks at: the caller lets the child `accept` what was pulled.
         """
         now = self.scope.services.clock.now
         began, wanted = now(), self._size.rows
+        if child.blocks is None:
+            try:
+                child.blocks = self._open(child)
+            except Exception as error:  # noqa: BLE001  # told in its turn, after the elements before it
+                return Pulled(None, ended=True, failure=Failure(error))
         try:
-            block = next(child._blocks, None)
+            block = next(child.blocks, None)
         except Exception as error:  # noqa: BLE001  # a fault of one child must reach the consumer in its turn
             block = empty_block(NOWHERE, Failure(error))
         self._tell(child, log)
         if block is None:
-            child.ended = True
-            return None
+            return Pulled(None, ended=True)
         if len(block) >= wanted:
             self._size = self._size.after(len(block), now() - began, block.nbytes)
             if not self._size.fixed:
                 self.scope.services.sizes[self.node.key] = self._size
-        if block.failure is not None:
-            child.ended, child.failure = True, Failure(self._located(block.failure.error, child))
-        if not len(block):
-            return empty_block(NOWHERE)
-        rows = np.full(len(block), child._row, dtype=np.int64)
-        block = Block(block.structure, block.columns, ChildOrigins(child._parent, rows, block.origins))
-        return self._checked(block, child)
+        rows = np.full(len(block), child.row, dtype=np.int64)
+        good = Block(block.structure, block.columns, ChildOrigins(child.parents.origins, rows, block.origins))
+        if block.failure is None:
+            return Pulled(good, ended=False)
+        return Pulled(good, ended=True, failure=Failure(self._located(block.failure.error, child)))
 
-    def _checked(self, block: Block, child: Child) -> Block:
-        """The block, if its elements are as those of the first child; else nothing, and the child fails."""
-        if self._first is None:
-            specs = _specs_of_all(self._promised, block)
-            self._first = Seen(self.node.number, self.node.label, block.structure, specs, block.describe(0))
-            return block
+    def checked(self, block: Block, child: Child) -> Block | None:
+        """The block, if its elements are as those of the first child; else None, and the child fails."""
         if _is_like(block, self._structure, self._kinds):
             return block
         seen = Seen.of(self.node, block)
-        if agree(self._first, seen):
-            self._structure, self._kinds = block.structure, _kinds(block)
-            return block
-        child.ended, child.failure = True, Failure(disagreement(self._first, seen))
-        return empty_block(NOWHERE)
+        if self._first is None:
+            specs = _specs_of_all(self._promised, block)
+            self._first = Seen(self.node.number, self.node.label, block.structure, specs, block.describe(0))
+        elif not agree(self._first, seen):
+            child.fail(disagreement(self._first, seen))
+            return None
+        self._structure, self._kinds = block.structure, _kinds(block)
+        return block
 
     @property
     def seen(self) -> Seen | None:
@@ -185,13 +198,14 @@ class Opener:
         """The error with the parent's line and origin before the child's."""
         if not isinstance(error, PenstockError):
             return error
-        located = error.at(f"{self.node.label}, {child._parent.describe(child._row)}")
+        located = error.at(f"{self.node.label}, {child.parents.describe(child.row)}")
         located.__cause__ = error.__cause__
         return located.with_traceback(error.__traceback__)
 
     def _tell(self, child: Child, log: TaskLog) -> None:
         """What the child's steps told becomes part of the task's; their numbers are kept apart from the parent's."""
-        told = child._log
+        told = child.log
+        assert told is not None
         if told.skipped:
             log.skipped.extend(told.skipped)
             told.skipped = []
@@ -199,7 +213,7 @@ class Opener:
         if told.tally.steps:
             base = (self.node.number + 1) * _KEYS_OF_CHILDREN
             steps = {(base + number, verb): totals for (number, verb), totals in told.tally.steps.items()}
-            log.tally.absorb(steps, sum(totals.cpu_s for totals in steps.values()))
+            log.tally.absorb(steps, 0.0)
             told.tally.steps.clear()
 
 

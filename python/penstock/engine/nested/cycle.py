@@ -10,15 +10,17 @@ Source: tensorflow/core/kernels/data/interleave_dataset_op.cc, `GetNextInternal`
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from penstock.block.block import Block, concat_blocks
+from penstock.block.block import Block, Failure, concat_blocks
 from penstock.block.origin import NOWHERE
 from penstock.engine.nested.child import Child, Opener
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.scope import Scope
+from penstock.engine.scope import Scope, Seen
 
 _ROWS = 1024
 _BYTES = 4 * 2**20
@@ -34,6 +36,46 @@ class Need(Enum):
     END = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Whole rounds: the same number of rows of several children, in turns of `length`."""
+
+    parts: list[Block]
+    length: int
+
+    def __len__(self) -> int:
+        return len(self.parts) * len(self.parts[0])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+    def block(self) -> Block:
+        """The rows in their order."""
+        count = len(self.parts[0]) // self.length
+        order = np.arange(len(self), dtype=np.int64).reshape(len(self.parts), count, self.length)
+        return concat_blocks(self.parts).take(order.transpose(1, 0, 2).ravel())
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What comes next: pieces that were cut off and not yet joined, the failure after them, what more would need."""
+
+    pieces: list[Block | Rounds]
+    failure: Failure | None
+    need: Need
+    seen: Seen | None
+
+    def block(self, scope: Scope) -> Block | None:
+        """The pieces joined; None where there is neither a row nor a failure. Cost: one copy."""
+        if self.pieces and self.seen is not None:
+            scope.task_log.seen.append(self.seen)
+        if not self.pieces:
+            return None if self.failure is None else empty_block(NOWHERE, self.failure)
+        block = concat_blocks([piece.block() if isinstance(piece, Rounds) else piece for piece in self.pieces])
+        return Block(block.structure, block.columns, block.origins, self.failure)
+
+
 class Cycle:
     """The slots, whose turn it is, and the elements of the input that have no child yet."""
 
@@ -45,41 +87,65 @@ class Cycle:
         self.turn = 0  # rows it has given in this turn
         self.input_ended = False
         self._elements: deque[tuple[Block, int]] = deque()  # blocks of the input, and the next row of each
-        self._opened: deque[Child] = deque()  # opened ahead of their slots
+        self.ahead: deque[Child] = deque()  # children that wait for a slot
         self._rest_before_rounds = 0
-        self._pieces: list[Block] = []
 
     def push(self, block: Block) -> None:
         """More elements of the input."""
         if len(block):
             self._elements.append((block, 0))
 
-    def open_next(self, scope: Scope) -> Child | None:
-        """The child of the next element; None when there is no element."""
+    @property
+    def has_elements(self) -> bool:
+        """Whether there are elements that have no child yet."""
+        return bool(self._elements)
+
+    def free_slots(self) -> int:
+        """How many slots have no child."""
+        return self.slots.count(None)
+
+    def fill_slots(self) -> list[Child]:
+        """A child in every slot, as far as there are elements; the children. For a cycle without turns."""
+        for place in range(len(self.slots)):
+            if self.slots[place] is None:
+                self.slots[place] = self.next_child()
+        return self.children()
+
+    def leave(self, child: Child) -> None:
+        """A child at its end gives up its slot."""
+        self.slots[self.slots.index(child)] = None
+        child.close()
+
+    def is_empty(self) -> bool:
+        """Whether there is neither a child nor an element that could have one."""
+        return not (self._elements or self.ahead) and self.free_slots() == len(self.slots)
+
+    def next_child(self) -> Child | None:
+        """The child of the next element that has none; None when there is no element."""
         if not self._elements:
             return None
         block, row = self._elements.popleft()
         if row + 1 < len(block):
             self._elements.appendleft((block, row + 1))
-        return self._opener.open(block, row, scope)
+        return Child(block, row)
 
     def children(self) -> list[Child]:
-        """Those that are open, the one whose turn it is first, those opened ahead last."""
+        """Those there are, the one whose turn it is first, those that wait for a slot last."""
         slots = self.slots[self.place :] + self.slots[: self.place]
-        return [*(child for child in slots if child is not None), *self._opened]
+        return [*(child for child in slots if child is not None), *self.ahead]
 
-    def next_block(self, scope: Scope) -> tuple[Block | None, Need]:
-        """The next rows, and what else there must be for more. Pulls from children as it needs them."""
+    def cut(self, scope: Scope, pull: Callable[[Child], None] | None) -> Cut:
+        """The next rows, up to a block of them. `pull` has a child pull; None: what was not pulled is not there."""
         services = scope.services
         limit = services.block_size or _ROWS
         deadline = services.clock.now() + _SECONDS
-        self._pieces, rows, nbytes = [], 0, 0
-        need = Need.NOTHING
-        failure = None
+        pieces: list[Block | Rounds] = []
+        rows = nbytes = 0
+        need, failure = Need.NOTHING, None
         while rows < limit and nbytes < _BYTES and (services.block_size or services.clock.now() < deadline):
             child = self.slots[self.place] if self.slots else None
             if child is None:
-                if self._fill(scope):
+                if self._fill():
                     continue
                 if not self.input_ended:
                     need = Need.ELEMENT
@@ -88,26 +154,33 @@ class Cycle:
                     need = Need.END
                     break
                 continue
-            if not child.is_ready():
-                block = self._opener.pull(child, scope.task_log)
-                if block is not None and len(block):
-                    child.waiting.append(block)
-                continue
-            if not child.left:
-                if child.failure is not None:
+            if not child.left and not self._advance(child):
+                if not child.ended:
+                    if pull is None:
+                        need = Need.ROWS
+                        break
+                    pull(child)
+                elif child.failure is not None:
                     failure, need = child.failure, Need.END
                     break
-                self._let_go()
+                else:
+                    self._let_go()
                 continue
             piece = self._rounds(limit - rows) or self._piece(child, limit - rows)
-            self._pieces.append(piece)
+            pieces.append(piece)
             rows += len(piece)
             nbytes += piece.nbytes
-        return self._joined(failure, scope), need
+        return Cut(pieces, failure, need, self._opener.seen)
 
-    def _fill(self, scope: Scope) -> bool:
-        """Open a child where the turn is; whether there was an element for it."""
-        child = self._opened.popleft() if self._opened else self.open_next(scope)
+    def _advance(self, child: Child) -> bool:
+        """Go on to the next block that was pulled from the child; whether there is one."""
+        block = self._opener.checked(child.waiting.popleft(), child) if child.waiting else None
+        child.block, child.start = block, 0
+        return block is not None
+
+    def _fill(self) -> bool:
+        """Put a child where the turn is; whether there was an element for it."""
+        child = self.ahead.popleft() if self.ahead else self.next_child()
         if child is not None:
             self.slots[self.place] = child
         return child is not None
@@ -140,7 +213,7 @@ class Cycle:
             self._pass_on()
         return child.take(count)
 
-    def _rounds(self, limit: int) -> Block | None:
+    def _rounds(self, limit: int) -> Rounds | None:
         """Several whole rounds at once, where every child has rows enough for one."""
         if self.turn or len(self.slots) == 1:
             return None
@@ -154,29 +227,17 @@ class Cycle:
         if count < 1:
             self._rest_before_rounds = len(self.slots) - 1
             return None
-        rows = concat_blocks([child.take(count * length) for child in children])
-        order = np.arange(len(children) * count * length, dtype=np.int64).reshape(len(children), count, length)
-        return rows.take(order.transpose(1, 0, 2).ravel())
-
-    def _joined(self, failure: object, scope: Scope) -> Block | None:
-        pieces, self._pieces = self._pieces, []
-        seen = self._opener.seen
-        if pieces and seen is not None:
-            scope.task_log.seen.append(seen)
-        block = concat_blocks(pieces) if pieces else None
-        if failure is None:
-            return block
-        block = empty_block(NOWHERE) if block is None else block
-        return Block(block.structure, block.columns, block.origins, failure)  # type: ignore[arg-type]  # a Failure
+        return Rounds([child.take(count * length) for child in children], length)
 
     def close(self) -> None:
-        """End every child, whatever the ending of one raises."""
+        """End every child that no task is at work on, whatever the ending of one raises."""
         self._elements.clear()
-        children, self.slots, self._opened = self.children(), [], deque()
+        children, self.slots, self.ahead = self.children(), [], deque()
         error: BaseException | None = None
         for child in children:
             try:
-                child.close()
+                if not child.busy:
+                    child.close()
             except Exception as raised:  # noqa: BLE001  # the first is raised when all are ended
                 error = error or raised
         if error is not None:

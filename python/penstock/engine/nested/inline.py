@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.origin import NOWHERE
 from penstock.engine.nested.reuse import Functions
-from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import alike, in_pass, indexed_operator
 from penstock.engine.operators.sources import ReplaySource, StreamSource
@@ -36,8 +36,10 @@ from penstock.graph.nodes import (
     WithOptions,
 )
 
-BarrierOf = Callable[[Node, Scope], Barrier]
-Pull = Callable[[Node, Scope], Iterator[Block]]
+if TYPE_CHECKING:
+    from penstock.engine.operators.barriers.base import Barrier  # its folder has barriers that open children by this
+
+BarrierOf = Callable[[Node, Scope], "Barrier"]
 
 
 class Puller:

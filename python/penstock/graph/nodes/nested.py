@@ -15,11 +15,11 @@ from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
 class Nesting(Node):
     """`function` gives a dataset for each element; its elements are theirs.
 
-    `node_of(result, where)` is the node of what the function returned, or raises at `where`.
+    `node_of(result)` is the node of what the function returned, None where that is no dataset.
     """
 
     function: Callable[..., Any]
-    node_of: Callable[[Any, str], Node]
+    node_of: Callable[[Any], Node | None]
     memo: SignatureMemo = field(default_factory=SignatureMemo)
 
     def cardinality(self) -> int:

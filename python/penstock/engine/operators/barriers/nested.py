@@ -22,7 +22,8 @@ class NestedBarrier(Barrier):
         super().__init__(node, scope)
         cycle_length = node.cycle_length if isinstance(node, Interleave) else 1
         block_length = node.block_length if isinstance(node, Interleave) else 1
-        self._cycle = Cycle(Opener(node, scope, barrier_of), cycle_length, block_length)
+        self._opener = Opener(node, scope, barrier_of)
+        self._cycle = Cycle(self._opener, cycle_length, block_length)
         self._failure: Failure | None = None  # of the input, after all its elements
 
     def feed(self, scope: Scope) -> bool:
@@ -44,7 +45,8 @@ class NestedBarrier(Barrier):
         return self.more(scope)
 
     def more(self, scope: Scope) -> list[Block]:
-        block, need = self._cycle.next_block(scope)
+        cut = self._cycle.cut(scope, lambda child: child.accept(self._opener.pull(child, scope.task_log)))
+        block, need = cut.block(scope), cut.need
         if need is Need.ELEMENT and self.feed(scope):
             need = Need.NOTHING
         self.pending = need is Need.NOTHING
