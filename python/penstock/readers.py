@@ -108,7 +108,7 @@ def CsvDataset(  # noqa: N802, PLR0917  # tf.data's name, a class there, and its
     """The rows of CSV files as tuples of typed fields.
 
     `record_defaults`: for each column its dtype (a value must be there), or its default: a value, or a list of one.
-    `bytes` and `str` are dtypes too. `header`: the first line of each file is left out. `na_value`: stands for an empty
+    `bytes` and `str` are dtypes too. `header`: the first row of each file is left out. `na_value`: stands for an empty
     field. `select_cols`: columns that are wanted, ascending; `exclude_cols`: those that are not.
     `on_error="skip"`: bad rows are dropped and listed in `iterator.skipped`; else the first one raises.
     Raises: ReadError: a file is missing; DecodeError: a bad row, with file, line, what was got and expected.

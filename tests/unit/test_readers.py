@@ -278,6 +278,15 @@ def test_bad_rows_are_dropped_and_told(write: Callable[..., str]) -> None:
     assert lines == ["2", "3", "4", "6"]
 
 
+def test_header_is_a_row(write: Callable[..., str]) -> None:
+    path = write(b'"a\nb",c\n1,2\nx,3\n')
+    elements, error = run(CsvDataset(path, [int, int], header=True))
+    assert elements == [(1, 2)]
+    assert f"{path}, line 4, column 0" in str(error)
+    _, error = run(CsvDataset(write(b'"a'), [int], header=True))
+    assert "line 1: not CSV" in str(error)
+
+
 def test_header_of_an_empty_file_is_told(write: Callable[..., str]) -> None:
     _, error = run(CsvDataset(write(b""), [int], header=True))
     assert "no header line" in str(error)

@@ -74,17 +74,14 @@ def read_rows(file: LocalFile, compression: str, form: CsvForm, *, skips: bool) 
     """
     raw = io.BufferedReader(ByteStream(file, compression), CHUNK_BYTES)
     with io.TextIOWrapper(raw, encoding="latin-1", newline="") as text:  # latin-1: bytes come through unchanged
-        first = 1
-        if form.header:
-            if not text.readline():
-                raise DecodeError("no header line", got="an empty file", where=file.path)
-            first = 2
         fields = csv.reader(
             text, delimiter=form.delimiter, strict=True,
             quoting=csv.QUOTE_MINIMAL if form.quotes else csv.QUOTE_NONE,
         )  # fmt: skip
+        if form.header:
+            _skip_header(file, fields)
         while True:
-            found = _split(file, fields, first)
+            found = _split(file, fields)
             if not found.rows and found.fault is None:
                 return
             chunk = _typed(file, found, form, skips=skips)
@@ -94,9 +91,18 @@ def read_rows(file: LocalFile, compression: str, form: CsvForm, *, skips: bool) 
                 return
 
 
-def _split(file: LocalFile, fields: Any, first: int) -> _Raw:
-    """The next rows; `first`: the line the reader began at."""
-    found = _Raw([], fields.line_num + first)
+def _skip_header(file: LocalFile, fields: Any) -> None:
+    """Read the first row, as tf.data does: a quoted name may hold a line break."""
+    try:
+        if next(fields, None) is None:
+            raise DecodeError("no header line", got="an empty file", where=file.path)
+    except csv.Error as error:
+        raise DecodeError("not CSV", got=str(error), where=f"{file.path}, line 1") from error
+
+
+def _split(file: LocalFile, fields: Any) -> _Raw:
+    """The next rows."""
+    found = _Raw([], fields.line_num + 1)
     try:
         found.rows.extend(islice(fields, _ROWS))  # keeps those before one that raises
     except csv.Error as error:
