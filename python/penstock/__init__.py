@@ -21,6 +21,7 @@ from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDatas
 from penstock.rng import Rng
 from penstock.trace.demand import function
 from penstock.verbs.distribution import AutoShardPolicy
+from penstock.verbs.saving import export, load
 
 TensorSpec = Spec
 __version__ = "0.1.0"
@@ -40,7 +41,9 @@ __all__ = [
     "TextLineDataset",
     "cast",
     "errors",
+    "export",
     "function",
     "image",
     "io",
+    "load",
 ]

@@ -31,6 +31,7 @@ from penstock.verbs.keeping import KeepingVerbs
 from penstock.verbs.mixing import MixingVerbs
 from penstock.verbs.nested import NestedVerbs
 from penstock.verbs.order import OrderVerbs
+from penstock.verbs.saving import SavingVerbs
 from penstock.verbs.size import SizeVerbs
 from penstock.verbs.sources import SourceVerbs
 from penstock.verbs.stateful import StatefulVerbs
@@ -69,6 +70,7 @@ class Dataset(
     KeepingVerbs,
     SizeVerbs,
     DistributionVerbs,
+    SavingVerbs,
 ):
     """A lazy sequence of elements: arrays, numbers, bytes, str, or tuples and dicts of them.
 

@@ -208,6 +208,19 @@ def element_scope(key: int, ids: Callable[[], UInt64s]) -> Iterator[_Scope]:
         _scope.key, _scope.ids, _scope.row, _scope.op, _scope.position = previous
 
 
+@contextmanager
+def draw_at(place: tuple[int, int, int] | None) -> Iterator[None]:
+    """While open, the next op draws at (op, position, call) of the current element's stream; None: where it is."""
+    previous = (_scope.op, _scope.position)
+    if place is not None:
+        _scope.op, _scope.position, _ = place
+    try:
+        yield
+    finally:
+        if place is not None:
+            _scope.op, _scope.position = previous
+
+
 def scoped_rng() -> Rng:
     """The stream of the next op on the current element; outside a pipeline, one of fresh entropy (as in tf.image).
 

@@ -27,6 +27,7 @@ import numpy as np
 from penstock.errors import Location
 from penstock.ops.registry import OPS
 from penstock.trace.aliases import in_place_reason
+from penstock.trace.programmed import ProgramFunction
 
 _PURE_BUILTINS: frozenset[Any] = frozenset(
     getattr(builtins, name)
@@ -120,6 +121,8 @@ def _callable(value: Any, path: _Path) -> str | None:
     if id(value) in path.seen:
         return None
     path = replace(path, seen=path.seen | {id(value)})
+    if isinstance(value, ProgramFunction):
+        return None
     try:
         if value in OPS or value in _PURE_BUILTINS or value in _PURE_FUNCTIONS:
             return None

@@ -15,10 +15,11 @@ from penstock.block.block import Block
 from penstock.block.collate import column_of
 from penstock.block.columns import ArrayColumn, Column
 from penstock.engine.operators.images import Allocate, run_fused
-from penstock.engine.operators.steps import Values, compute_of, whole_step
+from penstock.engine.operators.steps import Values, whole_step
 from penstock.ops.program import Program, Ref, Step, substitute
 from penstock.optimize.fuse_images import FUSED
 from penstock.rng import BlockStreams, element_scope
+from penstock.trace.compute import compute_of
 
 
 def run_program(program: Program, block: Block, streams: BlockStreams, allocate: Allocate) -> tuple[Column, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +10,12 @@ import numpy as np
 from penstock.block.columns import Array, ArrayColumn
 from penstock.ops.block_draws import BLOCK_DRAWS, draw_block
 from penstock.ops.program import Ref, Step, substitute
-from penstock.ops.registry import OPS
-from penstock.rng import BlockStreams, scoped_rng
+from penstock.rng import BlockStreams
+from penstock.trace.compute import compute_of
 from penstock.trace.numbers import EXACT_ON_FLOATS, PYTHON
-from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, METHODS, Kind
+from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, Kind
 from penstock.trace.whole import FORMS, INTEGER_FORMS, METHOD_FORMS, ByRow, Rows, look_up
 
-_OPS_BY_NAME = {f"{op.__module__.rpartition('.')[2]}.{op.__name__}": op for op in OPS}
 _FORMS = {
     **{f"np.{name}": form for name, form in (FORMS | INTEGER_FORMS).items()},
     **{f"method.{name}": form for name, form in METHOD_FORMS.items()},
@@ -27,23 +24,6 @@ _SEQUENCES = frozenset({"np.stack", "np.concatenate", "np.hstack", "np.vstack"})
 _EXACT_INTEGER = 2**53
 
 Values = list[Any]  # one for each Ref: a Column, or a tuple of them for a step of several results
-
-
-def compute_of(step: Step) -> Callable[..., Any]:
-    """What `step` does to the values of one element."""
-    family, _, name = step.op.partition(".")
-    if family == "np":
-        function: Callable[..., Any] = operator.attrgetter(name)(np)
-        return function
-    if family == "rng":
-        return partial(_drawn, name)
-    if family == "py":
-        return PYTHON[name]
-    return METHODS[name].compute if family == "method" else _OPS_BY_NAME[step.op]
-
-
-def _drawn(method: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(scoped_rng(), method)(*args, **kwargs)
 
 
 def whole_step(step: Step, values: Values, numbers: frozenset[int], count: int, streams: BlockStreams) -> Array | None:
