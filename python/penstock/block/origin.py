@@ -188,6 +188,8 @@ class MixedOrigins:
 
     def ids(self) -> UInt64s:
         ids = np.empty(len(self.row), dtype=np.uint64)
+        if not len(ids):
+            return ids
         order = np.argsort(self.part, kind="stable")
         numbers, first = np.unique(self.part[order], return_index=True)
         for number, chosen in zip(numbers.tolist(), np.split(order, first[1:]), strict=True):
