@@ -18,6 +18,7 @@ from penstock.block.spec import BYTES, STR, DatasetSpec, Spec
 
 Array: TypeAlias = NDArray[Any]
 _nbytes: Callable[[Array], int] = attrgetter("nbytes")
+_shape: Callable[[Array], tuple[int, ...]] = attrgetter("shape")
 Indices: TypeAlias = NDArray[np.int64]
 
 
@@ -33,6 +34,10 @@ class ArrayColumn:
     @property
     def nbytes(self) -> int:
         return self.values.nbytes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
 
     @property
     def spec(self) -> Spec:
@@ -77,10 +82,11 @@ class RowsColumn:
 
     @property
     def spec(self) -> Spec:
-        merged = Spec(self.values[0].shape, self.dtype)
-        for shape in {row.shape for row in self.values}:
-            merged = merged.merge(Spec(shape, self.dtype))
-        return merged
+        shapes = set(map(_shape, self.values))
+        if len(set(map(len, shapes))) > 1:
+            return Spec(None, self.dtype)
+        sizes = [set(size) for size in zip(*shapes, strict=True)]
+        return Spec(tuple(size.pop() if len(size) == 1 else None for size in sizes), self.dtype)
 
     def row(self, index: int) -> Any:
         return self.values[index]

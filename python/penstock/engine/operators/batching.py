@@ -69,8 +69,7 @@ def join_batches(block: Block, rows: Origins, counts: Indices, label: str, join:
     if not len(counts):
         return empty_block(origins, failure)
     columns = tuple(
-        RowsColumn(batches[: len(counts)], column.spec.dtype)
-        for batches, column in zip(leaves, block.columns, strict=True)
+        RowsColumn(batches[: len(counts)], column.dtype) for batches, column in zip(leaves, block.columns, strict=True)
     )
     return Block(block.structure, columns, origins, failure)
 
