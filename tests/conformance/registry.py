@@ -252,6 +252,11 @@ def stream(count: int = 23) -> Dataset:
     return Dataset.from_generator(counting(count), output_signature=Spec((), np.int64))
 
 
+def sequences() -> Dataset:
+    """Two sequences an element, of lengths of their own."""
+    return numbers().map(lambda x: {"x": np.arange(x % 7 + 1, dtype=np.int32), "y": np.full(x % 4, x)})
+
+
 def images(count: int = 17, side: int = 5) -> dict[str, Any]:
     pixels = np.arange(count * side * 4 * 3, dtype=np.uint32) * 7 % 251
     return {"image": pixels.astype(np.uint8).reshape(count, side, 4, 3), "label": np.arange(count, dtype=np.int32)}
@@ -730,6 +735,23 @@ case(
     once=False,
 )
 case("padded_batch_twice", lambda _: numbers().map(ragged).padded_batch(3).padded_batch(2, padding_values=-1))
+case("pack", lambda _: numbers().map(ragged).pack(7, num_packing_bins=2), streams="pack", once=False)
+case("pack_best", lambda _: sequences().pack({"x": 9, "y": 12}, "best_fit", 3, (-1)), streams="pack", once=False)
+case("pack_concat", lambda _: numbers().map(ragged).pack(5, "concat"), streams="pack", once=False)
+case("pack_concat_long", lambda _: numbers().map(lambda x: np.arange(x)).pack(4, "concat"), streams="pack", once=False)
+case(
+    "pack_concat_dict",
+    lambda _: stream().map(lambda x: {"a": np.arange(x % 5), "b": np.full(x % 5, 0.5)}).pack(6, "concat").batch(2),
+    streams="from_generator",
+    once=False,
+)
+case(
+    "pack_shuffled",
+    lambda _: sequences().shuffle().pack(20, num_packing_bins=4).batch(2).random_map(lambda d, rng: rng.random()),
+    streams="pack",
+    varies=True,
+    once=False,
+)
 case("unbatch", lambda _: numbers().batch(4).unbatch(), streams="unbatch")
 case("unbatch_ragged", lambda _: numbers().map(ragged).unbatch(), streams="unbatch", once=False)
 case("unbatch_nothing", lambda _: numbers(5).map(lambda x: np.zeros((0, 2))).unbatch(), streams="unbatch")

@@ -31,6 +31,14 @@ impl Memory {
         Ok(Self { start, bytes: array.len() * array.dtype().itemsize(), rows: array.shape()[0] })
     }
 
+    pub(crate) fn start(self) -> *const u8 {
+        self.start as *const u8
+    }
+
+    pub(crate) fn bytes(self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn overlaps(self, other: Self) -> bool {
         self.start < other.start + other.bytes && other.start < self.start + self.bytes
     }

@@ -3,6 +3,7 @@
 mod codec;
 mod fused;
 mod gather;
+mod pack;
 mod pieces;
 mod pixels;
 mod random;
@@ -19,6 +20,8 @@ mod _native {
     use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]
     use crate::gather::{gather_rows, gather_windows};
+    #[pymodule_export]
+    use crate::pack::{assign_bins, mark_segments, place_rows};
     #[pymodule_export]
     use crate::pieces::FileReader;
     #[pymodule_export]

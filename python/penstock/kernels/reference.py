@@ -35,6 +35,42 @@ def permute(key: int, n: int, positions: NDArray[np.integer]) -> NDArray[np.int6
     return values
 
 
+def place_rows(rows: Sequence[NDArray[Any]], starts: NDArray[np.int64], out: NDArray[Any]) -> None:
+    """As `kernels.packing.place_rows`, a row at a time."""
+    flat = out.reshape(-1)
+    for row, start in zip(rows, starts.tolist(), strict=True):
+        flat[start : start + row.size] = row.ravel()
+
+
+def assign_bins(
+    lengths: NDArray[np.int64], capacities: NDArray[np.int64], used: NDArray[np.int64], *, fullest: bool
+) -> NDArray[np.int64]:
+    """As `kernels.packing.assign_bins`, with all bins compared at once for each sequence."""
+    held = used.reshape(-1, len(capacities))
+    bins_of: list[int] = []
+    for sequence in lengths:
+        fits = (held + sequence <= capacities).all(axis=1)
+        if not fits.any():
+            break
+        bins_of.append(int(np.argmax(np.where(fits, held.sum(axis=1), -1) if fullest else fits)))
+        held[bins_of[-1]] += sequence
+    return np.array(bins_of, dtype=np.int64)
+
+
+def mark_segments(
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    segments: NDArray[np.int32],
+    positions: NDArray[np.int32],
+) -> None:
+    """As `kernels.packing.mark_segments`, a piece at a time."""
+    flat_segments, flat_positions = segments.reshape(-1), positions.reshape(-1)
+    for start, length, number in zip(starts.tolist(), lengths.tolist(), ids.tolist(), strict=True):
+        flat_segments[start : start + length] = number
+        flat_positions[start : start + length] = np.arange(length)
+
+
 def _fisher_yates(key: int, n: int) -> NDArray[np.int64]:
     table = np.arange(n, dtype=np.int64)
     words = philox_reference(key, np.array([n], dtype=np.uint64), _TABLE_OP, 16 * (n + 16))[0].tolist()

@@ -80,6 +80,16 @@ BAD: dict[str, Bad] = {
     "batch weights": Bad(
         lambda: D.from_tensor_slices({"weights": [1]}).batch(2, remainder="pad"), StructureError, "", ""
     ),
+    "pack length": _invalid(lambda: ten().map(str).pack(0), "0", "an integer >= 1"),
+    "pack lengths": _invalid(lambda: ten().map(str).pack({"a": None}), "None", "an integer >= 1"),
+    "pack strategy": _invalid(lambda: ten().map(str).pack(4, "worst_fit"), "'worst_fit'", "best_fit"),
+    "pack bins": _invalid(lambda: ten().map(str).pack(4, num_packing_bins=0), "0", "an integer >= 1"),
+    "pack concat": _invalid(lambda: ten().map(str).pack({"a": 1, "b": 2}, "concat"), "'b': 2", "one, for concat"),
+    "pack tuple": Bad(lambda: D.zip(ten(), ten()).pack(4), StructureError, "(leaf, leaf)", "a dict of 1-D arrays"),
+    "pack names": Bad(lambda: D.from_tensors({"a": [1]}).pack({"b": 4}), StructureError, "['b']", "['a']"),
+    "pack padding": _invalid(
+        lambda: D.from_tensors({"a": [1]}).pack(4, padding_values=0.5), "0.5", "one value of int64"
+    ),
     "rebatch size": _invalid(lambda: ten().batch(2).rebatch(0), "0", "an integer >= 1"),
     "rebatch nothing": _invalid(lambda: ten().batch(2).rebatch([]), "[]", "an integer >= 1"),
     "rebatch sizes": _invalid(lambda: ten().batch(2).rebatch([2, -1]), "-1", "an integer >= 1"),

@@ -5,6 +5,7 @@ A dimension that `padded_shapes` leaves open is as long as the longest row of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.batching import JoinStopError, join_batches
 from penstock.errors import PenstockError, StackError
 from penstock.graph.nodes import PaddedBatch
+from penstock.kernels.packing import place_rows
 
 
 def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPool) -> Block:
@@ -29,7 +31,7 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
         shapes = per_leaf("padded_shapes", node.padded_shapes, block.structure)
         values = per_leaf("padding_values", node.padding_values, block.structure)
         padding = [
-            padding_value(name, value, column.spec.dtype)
+            padding_value(name, value, column.dtype)
             for name, value, column in zip(names, values, block.columns, strict=len(block) > 0)
         ]
     except PenstockError as error:
@@ -81,11 +83,14 @@ def _shape(name: str, rows: Column, wanted: Dims | None, describe: Callable[[int
 
 def _padded(rows: Column, shape: tuple[int, ...], value: Any, pool: BufferPool) -> Array:
     """[len(rows), *shape], rows at the start of their slots."""
-    dtype = np.dtype(object) if rows.spec.dtype.kind in "SU" else rows.spec.dtype
+    dtype = np.dtype(object) if rows.dtype.kind in "SU" else rows.dtype
     out = pool.array((len(rows), *shape), dtype)
     if isinstance(rows, RowsColumn):
         if any(row.shape != shape for row in rows.values):
             out.fill(value)
+        if dtype.kind != "O" and all(row.shape[1:] == shape[1:] for row in rows.values):  # each lies in one piece
+            place_rows(rows.values, np.arange(len(rows), dtype=np.int64) * math.prod(shape), out)
+            return out
         for place, row in enumerate(rows.values):
             out[place][_corner(row)] = row
         return out

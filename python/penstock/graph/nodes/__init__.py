@@ -15,6 +15,7 @@ from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Window
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
+from penstock.graph.nodes.packing import Pack
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
 from penstock.graph.nodes.stateful import Resample, Scan, TakeWhile, Unique
 
@@ -43,6 +44,7 @@ __all__ = [
     "Mix",
     "Nesting",
     "OnError",
+    "Pack",
     "PackedRecords",
     "PaddedBatch",
     "Permute",

@@ -21,6 +21,7 @@ from penstock.engine.operators.barriers.order import (
     StrideBarrier,
     TakeBarrier,
 )
+from penstock.engine.operators.barriers.packing import pack_barrier
 from penstock.engine.operators.barriers.resample import ResampleBarrier
 from penstock.engine.operators.barriers.shuffle import shuffle_barrier
 from penstock.engine.operators.barriers.stateful import ScanBarrier, TakeWhileBarrier, UniqueBarrier
@@ -38,6 +39,7 @@ from penstock.graph.nodes import (
     Interleave,
     Mix,
     Nesting,
+    Pack,
     PaddedBatch,
     RankRows,
     Rebatch,
@@ -73,6 +75,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
     PaddedBatch: BatchBarrier,
     Rebatch: RebatchBarrier,
+    Pack: pack_barrier,
     Shuffle: shuffle_barrier,
     Take: TakeBarrier,
     Skip: SkipBarrier,

@@ -1,0 +1,119 @@
+//! Rows of unequal length into one array, and sequences into bins.
+
+use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArray, PyUntypedArrayMethods};
+use penstock_kernels::pack;
+use penstock_kernels::ragged::{copy_runs, Run};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::gather::{is_writable, Memory};
+
+#[pyfunction]
+pub fn place_rows<'py>(
+    py: Python<'py>,
+    rows: Vec<Bound<'py, PyUntypedArray>>,
+    starts: PyReadonlyArray1<'py, i64>,
+    out: Bound<'py, PyUntypedArray>,
+) -> PyResult<()> {
+    let starts = starts.as_slice()?;
+    if starts.len() != rows.len() {
+        return Err(PyValueError::new_err(format!("{} starts, expected {}, one per row", starts.len(), rows.len())));
+    }
+    let to = Memory::of(&out, "out")?;
+    if !is_writable(&out) {
+        return Err(PyValueError::new_err("out is read-only"));
+    }
+    let (dtype, item_bytes) = (out.dtype(), out.dtype().itemsize());
+    let mut copies = Vec::new(); // what rows that are not contiguous are read from; they live until the end
+    let mut runs = Vec::with_capacity(rows.len());
+    for (number, (row, &start)) in rows.iter().zip(starts).enumerate() {
+        if !row.dtype().is(&dtype) && !row.dtype().is_equiv_to(&dtype) {
+            return Err(PyValueError::new_err(format!("rows[{number}] is of {}, out of {dtype}", row.dtype())));
+        }
+        let from = if row.is_c_contiguous() {
+            Memory::of(row, "a row")?
+        } else {
+            let copy = row.call_method0("copy")?.cast_into::<PyUntypedArray>()?;
+            let from = Memory::of(&copy, "a row")?;
+            copies.push(copy);
+            from
+        };
+        let at = usize::try_from(start).ok().and_then(|start| start.checked_mul(item_bytes));
+        let end = at.and_then(|at| at.checked_add(from.bytes()));
+        let (Some(at), Some(end)) = (at, end) else {
+            return Err(PyValueError::new_err(format!("rows[{number}] starts at {start}")));
+        };
+        if end > to.bytes() || from.overlaps(to) {
+            return Err(PyValueError::new_err(format!(
+                "rows[{number}] does not fit: {} bytes from {at} on, out has {}",
+                from.bytes(),
+                to.bytes()
+            )));
+        }
+        runs.push(Run { from: from.start(), bytes: from.bytes(), at });
+    }
+    let memory = Target(to.start().cast_mut());
+    let runs = Runs(runs);
+    // SAFETY: every run ends inside out (checked), which is writable and overlaps none of them; all arrays are
+    // referenced until this call returns, and a referenced ndarray is not resized.
+    py.detach(move || unsafe { runs.copy_to(memory) });
+    Ok(())
+}
+
+struct Target(*mut u8);
+struct Runs(Vec<Run>);
+
+// SAFETY: the memory behind the pointers is kept alive by the caller; nothing else is shared.
+unsafe impl Send for Target {}
+// SAFETY: likewise.
+unsafe impl Send for Runs {}
+
+impl Runs {
+    unsafe fn copy_to(self, target: Target) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { copy_runs(&self.0, target.0) }
+    }
+}
+
+#[pyfunction]
+pub fn assign_bins<'py>(
+    py: Python<'py>,
+    lengths: PyReadonlyArray1<'py, i64>,
+    capacities: PyReadonlyArray1<'py, i64>,
+    mut used: PyReadwriteArray1<'py, i64>,
+    fullest: bool,
+    mut bins_of: PyReadwriteArray1<'py, i64>,
+) -> PyResult<usize> {
+    let (lengths, capacities) = (lengths.as_slice()?, capacities.as_slice()?);
+    let (used, bins_of) = (used.as_slice_mut()?, bins_of.as_slice_mut()?);
+    let features = capacities.len();
+    if features == 0 || lengths.len() != bins_of.len() * features || used.len() % features != 0 {
+        return Err(PyValueError::new_err(format!(
+            "{} lengths, {} used, {} places do not go with {features} features",
+            lengths.len(),
+            used.len(),
+            bins_of.len()
+        )));
+    }
+    Ok(py.detach(|| pack::assign_bins(lengths, capacities, used, fullest, bins_of)))
+}
+
+#[pyfunction]
+pub fn mark_segments<'py>(
+    py: Python<'py>,
+    starts: PyReadonlyArray1<'py, i64>,
+    lengths: PyReadonlyArray1<'py, i64>,
+    ids: PyReadonlyArray1<'py, i32>,
+    mut segments: PyReadwriteArray1<'py, i32>,
+    mut positions: PyReadwriteArray1<'py, i32>,
+) -> PyResult<()> {
+    let (starts, lengths, ids) = (starts.as_slice()?, lengths.as_slice()?, ids.as_slice()?);
+    let (segments, positions) = (segments.as_slice_mut()?, positions.as_slice_mut()?);
+    if starts.len() != lengths.len() || starts.len() != ids.len() || segments.len() != positions.len() {
+        return Err(PyValueError::new_err("starts, lengths and ids, or segments and positions, differ in length"));
+    }
+    if !py.detach(|| pack::mark_segments(starts, lengths, ids, segments, positions)) {
+        return Err(PyValueError::new_err("a piece does not lie inside"));
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+"""Examples run as they stand, and show what they say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_pack_sequences(capsys: pytest.CaptureFixture[str]) -> None:
+    shares = runpy.run_path(str(EXAMPLES / "pack_sequences.py"))["main"]()
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    assert shares["pack"] < 0.05
+    assert "padding" in capsys.readouterr().out
