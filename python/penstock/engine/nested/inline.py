@@ -58,7 +58,7 @@ class Puller:
             return self._segment(node, scope)
         if type(node) in STREAMS:
             return self._source(stream_source(node, scope.services.block_size), scope)
-        if isinstance(node, Permute | Stride) or (_has_no_function(node) and is_index_driven(node)):
+        if is_index_driven(node) and (isinstance(node, Permute | Stride) or _has_no_function(node)):
             return self._indexed(node, scope)
         if isinstance(node, Repeat | Concatenate):
             return self._chain(node, scope)
