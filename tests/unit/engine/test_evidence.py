@@ -91,7 +91,7 @@ def test_verdict_says_what_was_measured() -> None:
 def test_trial_keeps_what_is_faster(wall_s: float, step: str) -> None:
     """In threads, a call of 4 ms CPU took 8 ms beside another."""
     trial = Trial()
-    for _ in range(60):
+    for _ in range(150):
         trial = trial.with_answer(wall_s, 4 * MS)
     assert judge_trial(measured(cores=1.0), trial).step == step
 

@@ -38,7 +38,8 @@ class Crowded:
 
 def services(cores: float = 1.0, *, held: bool = True, told: list[str] | None = None) -> Services:
     ticks = itertools.count()
-    clock = Clock(lambda: 0.0, lambda: next(ticks) * 0.01, lambda: 0.0, lambda: held)
+    seconds = itertools.count()
+    clock = Clock(lambda: float(next(seconds)), lambda: next(ticks) * 0.01, lambda: 0.0, lambda: held)
     return replace(scope_of(told=told).services, clock=clock, crowd=Crowded(cores), process_workers=2)  # type: ignore[arg-type]
 
 
@@ -97,7 +98,7 @@ def test_moves_once_it_is_seen_to_hold_the_gil() -> None:
     function = made(shared)
     assert run(function, shared, 12) == [2 * x for x in range(96)]
     assert function.remote is None
-    assert run(function, shared, 40) == [2 * x for x in range(320)]
+    assert run(function, shared, 80) == [2 * x for x in range(640)]
     assert function.remote is not None
     assert finding(shared).executor == "processes"
     assert "times as fast as in threads" in finding(shared).why
@@ -135,6 +136,28 @@ def test_goes_back_if_it_is_no_faster_there(fake_remote: type[FakeRemote]) -> No
     assert run(function, shared, 40) == [2 * x for x in range(320)]
     assert function.remote is None
     assert "tried in processes" in finding(shared).why
+
+
+def test_answers_beside_a_call_that_runs_here_do_not_count(fake_remote: type[FakeRemote]) -> None:
+    """While the second worker starts, the GIL is held here still; what the first answers meanwhile is late for it."""
+    shared = services()
+    function = made(shared)
+    run(function, shared, 25)
+    assert isinstance(function.remote, FakeRemote)
+    answered = function.remote.answered
+
+    def meanwhile(block: Block, scope: Scope) -> Block:
+        for _ in range(40):
+            answered(0.5, 0.01)
+        return block
+
+    function._here = meanwhile
+    function.remote.here(numbers(0, 8), Scope(shared, 0).in_task())
+    assert function.remote is not None
+    for _ in range(80):
+        answered(0.01, 0.01)
+    assert "times as fast as in threads" in finding(shared).why
+    assert finding(shared).executor == "processes"
 
 
 def test_failing_workers_are_told_once_and_work_goes_on_here(fake_remote: type[FakeRemote]) -> None:

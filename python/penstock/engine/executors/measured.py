@@ -7,6 +7,7 @@ moving is a finding, and what fails there, other than the function itself, a war
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ class MeasuredFunction:
         self._evidence = Evidence() if known is None or known.evidence is None else known.evidence
         self._before_s = self._evidence.cpu_s
         self._trial: Trial | None = Trial()
+        self._local = 0  # calls that run here though it has moved: workers are still starting
+        self._local_until_s = -math.inf
         self.remote: RemoteFunction | None = None  # while it runs there
         self._verdict = judge(self._evidence, self._left_s())
         if self._verdict.is_decided:
@@ -105,7 +108,7 @@ class MeasuredFunction:
         except Exception as error:  # noqa: BLE001  # whatever pickling a user's objects raises, threads will do
             self._stay(f"{verdict.why}; but it cannot be sent to a worker process: {error}")
             return
-        made = remote.RemoteFunction(self._node, self._here, is_pure=True, text=text, answered=self._answered)
+        made = remote.RemoteFunction(self._node, self._meanwhile, is_pure=True, text=text, answered=self._answered)
         try:
             made.start_workers(self._services.process_workers)
         except OSError as error:
@@ -124,22 +127,42 @@ class MeasuredFunction:
             self._fail(error)
             return self._here(block, scope)
 
+    def _meanwhile(self, block: Block, scope: Scope) -> Block:
+        """Run it here, until a worker has started."""
+        with self._lock:
+            self._local += 1
+        try:
+            return self._here(block, scope)
+        finally:
+            with self._lock:
+                self._local -= 1
+                self._local_until_s = self._services.clock.now()
+
     def _answered(self, wall_s: float, cpu_s: float) -> None:
         """A worker process has run a block."""
         if self._trial is None:
             return
+        began_s = self._services.clock.now() - wall_s
         with self._lock:
-            if self._trial is None:
-                return
-            self._trial = self._trial.with_answer(wall_s, cpu_s)
-            verdict = judge_trial(self._evidence, self._trial)
-            if verdict.step == "measure":
-                return
-            self._trial = None
+            if self._local or began_s < self._local_until_s:
+                return  # beside a call that ran here it waited for the GIL, which it no longer will
+            verdict = self._tried(wall_s, cpu_s)
+        if verdict.step == "measure":
+            return
         if verdict.step == "threads":
             self._stay(verdict.why)
         else:
             self._file(Finding("processes", f"{self._verdict.why}; {verdict.why}", self._evidence))
+
+    def _tried(self, wall_s: float, cpu_s: float) -> Verdict:
+        """What the trial says with this answer; it ends with its verdict."""
+        if self._trial is None:
+            return Verdict("measure")
+        self._trial = self._trial.with_answer(wall_s, cpu_s)
+        verdict = judge_trial(self._evidence, self._trial)
+        if verdict.step != "measure":
+            self._trial = None
+        return verdict
 
     def _fail(self, error: Exception) -> None:
         self._services.warn(f"{self._node.label} stays in threads: worker processes failed. {error}")
