@@ -38,6 +38,7 @@ from penstock.ops.image import (
 )
 from penstock.ops.math import cast
 from penstock.ops.mixing import cutmix, mixup
+from penstock.ops.quality import adjust_jpeg_quality, random_jpeg_quality
 from penstock.ops.rand_augment import rand_augment
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "cast",
     "central_crop",
@@ -67,6 +69,7 @@ __all__ = [
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_resized_crop",
     "random_saturation",
     "resize",

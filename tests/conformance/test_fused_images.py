@@ -39,6 +39,8 @@ STEPS = {
     "brightness": lambda x: ps.image.random_brightness(x, 0.2),
     "contrast": lambda x: ps.image.random_contrast(x, 0.6, 1.4),
     "saturation": lambda x: ps.image.random_saturation(x, 0.5, 1.5),
+    "hue": lambda x: ps.image.random_hue(x, 0.3),
+    "fixed_hue": lambda x: ps.image.adjust_hue(x, -0.4),
     "fixed_contrast": lambda x: ps.image.adjust_contrast(x, 1.2),
     "fixed_brightness": lambda x: ps.image.adjust_brightness(x, -0.1),
     "float": lambda x: x.astype(np.float32),

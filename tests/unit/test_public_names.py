@@ -22,12 +22,12 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.image": (
         ps.image,
         (
-            "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation cast central_crop "
-            "convert_image_dtype crop_to_bounding_box cutmix cutout flip_left_right flip_up_down grayscale_to_rgb "
-            "mixup normalize pad_to_bounding_box per_image_standardization rand_augment random_brightness "
-            "random_contrast random_crop random_cutout random_flip_left_right random_flip_up_down random_hue "
-            "random_resized_crop random_saturation resize resize_with_crop_or_pad resize_with_pad rgb_to_grayscale "
-            "rot90 transpose"
+            "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_jpeg_quality adjust_saturation "
+            "cast central_crop convert_image_dtype crop_to_bounding_box cutmix cutout flip_left_right "
+            "flip_up_down grayscale_to_rgb mixup normalize pad_to_bounding_box per_image_standardization "
+            "rand_augment random_brightness random_contrast random_crop random_cutout random_flip_left_right "
+            "random_flip_up_down random_hue random_jpeg_quality random_resized_crop random_saturation resize "
+            "resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rot90 transpose"
         ),
     ),
     "penstock.io": (

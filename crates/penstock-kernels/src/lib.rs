@@ -20,3 +20,4 @@ pub mod ragged;
 pub mod resize;
 mod simd;
 pub mod stream;
+pub mod tone;

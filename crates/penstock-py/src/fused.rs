@@ -114,6 +114,7 @@ fn parse_steps(tuples: &[Bound<'_, PyTuple>]) -> PyResult<(Vec<Step>, Layout)> {
             ("adjust_brightness", 2) => Step::AdjustBrightness(floats()?),
             ("adjust_contrast", 2) => Step::AdjustContrast(floats()?),
             ("adjust_saturation", 2) => Step::AdjustSaturation(floats()?),
+            ("adjust_hue", 2) => Step::AdjustHue(floats()?),
             ("convert_image_dtype", 3) => {
                 Step::Convert { to: kind(&item(1)?.extract::<String>()?)?, saturate: item(2)?.extract()? }
             }

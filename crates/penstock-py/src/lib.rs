@@ -26,7 +26,8 @@ mod _native {
     use crate::pieces::FileReader;
     #[pymodule_export]
     use crate::pixels::{
-        crop, flip_left_right, floats_to_bytes, map_bytes, resize_by, resize_nearest, scale_channels, standardize,
+        crop, flip_left_right, floats_to_bytes, map_bytes, resize_by, resize_nearest, rgb_to_grey, scale_channels,
+        standardize, standardize_whole,
     };
     #[pymodule_export]
     use crate::random::{permute, permute_range, philox, philox_words};

@@ -6,6 +6,7 @@ use numpy::{
 };
 use penstock_kernels::image::{self, Region};
 use penstock_kernels::resize::{self, Filter, Shape};
+use penstock_kernels::tone;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -202,4 +203,31 @@ pub fn floats_to_bytes<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let src = values.as_slice()?;
     Ok(py.detach(|| image::floats_to_bytes(src, saturate)).into_pyarray(py))
+}
+
+/// RGB values to one a pixel.
+#[pyfunction]
+pub fn rgb_to_grey<'py>(py: Python<'py>, values: Values<'py>) -> PyResult<Bound<'py, PyAny>> {
+    match &values {
+        Values::Bytes(array) => {
+            let src = array.as_slice()?;
+            check_channels(src.len(), 3, 3)?;
+            Ok(py.detach(|| tone::grey_bytes(src)).into_pyarray(py).into_any())
+        }
+        Values::Floats(array) => {
+            let src = array.as_slice()?;
+            check_channels(src.len(), 3, 3)?;
+            Ok(py.detach(|| tone::grey_floats(src)).into_pyarray(py).into_any())
+        }
+    }
+}
+
+/// The values of one image, all of them together.
+#[pyfunction]
+pub fn standardize_whole<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f32>,
+) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    let src = values.as_slice()?;
+    Ok(py.detach(|| tone::standardize_whole(src)).into_pyarray(py))
 }

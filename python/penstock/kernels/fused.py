@@ -9,6 +9,7 @@ each channel or one for all:
     ("adjust_brightness", [delta per image])    as image.adjust_brightness
     ("adjust_contrast", [factor per image])     as image.adjust_contrast; needs the whole image, so costs a pass more
     ("adjust_saturation", [factor per image])   as image.adjust_saturation; RGB only
+    ("adjust_hue", [delta per image])           as image.adjust_hue; RGB only
     ("convert_image_dtype", dtype, saturate)    as image.convert_image_dtype, to "uint8" or "float32"
     ("cast", dtype)                             to "uint8" (cut towards zero, wrapped) or "float32"
     ("affine", [scale], [offset])               value * scale + offset, per channel; gives float32

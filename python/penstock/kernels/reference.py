@@ -184,6 +184,39 @@ def adjust_saturation(images: NDArray[Any], factor: float) -> NDArray[Any]:
     return convert_image_dtype(adjusted.astype(np.float32), images.dtype, saturate=True)
 
 
+def adjust_hue(images: NDArray[Any], delta: float) -> NDArray[Any]:
+    """Hue plus `delta` of a turn, by way of HSV and back, as tf.image.adjust_hue."""
+    hue, saturation, value = rgb_to_hsv(convert_image_dtype(images, np.dtype(np.float32)).astype(np.float64))
+    turned = hsv_to_rgb((hue + delta) % 1.0, saturation, value)
+    return convert_image_dtype(turned.astype(np.float32), images.dtype, saturate=True)
+
+
+def adjust_gamma(images: NDArray[Any], gamma: float, gain: float) -> NDArray[Any]:
+    """`gain * value ** gamma` in float32 (float16 for float16), as tf.image.adjust_gamma."""
+    is_narrow = images.dtype in (np.float16, np.float32)
+    floats = images if is_narrow else convert_image_dtype(images, np.dtype(np.float32))
+    adjusted = floats.dtype.type(gain) * floats ** floats.dtype.type(gamma)
+    return convert_image_dtype(adjusted, images.dtype, saturate=True)
+
+
+def rgb_to_grayscale(images: NDArray[Any]) -> NDArray[Any]:
+    """0.2989 red + 0.5870 green + 0.1140 blue in float32, as tf.image.rgb_to_grayscale."""
+    floats = convert_image_dtype(images, np.dtype(np.float32))
+    grey = floats[..., :1] * np.float32(0.2989) + floats[..., 1:2] * np.float32(0.587)
+    return convert_image_dtype(grey + floats[..., 2:] * np.float32(0.114), images.dtype)
+
+
+def per_image_standardization(images: NDArray[Any]) -> NDArray[np.float32]:
+    """`(value - mean) / max(deviation, 1 / sqrt(values))` of each image, the two reckoned in float64."""
+    floats = images.astype(np.float32)
+    axes = (-3, -2, -1)
+    mean = floats.mean(axes, dtype=np.float64, keepdims=True).astype(np.float32)
+    deviation = floats.std(axes, dtype=np.float64, keepdims=True).astype(np.float32)
+    least = np.float32(1.0 / np.sqrt(max(1, int(np.prod(images.shape[-3:])))))
+    standard: NDArray[np.float32] = (floats - mean) / np.maximum(deviation, least)
+    return standard
+
+
 def rgb_to_hsv(rgb: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Hue in [0, 1), saturation and value of [..., 3]. Source: TensorFlow, core/kernels/image/adjust_hsv_gpu.cu.h."""
     red, green, blue = rgb[..., 0], rgb[..., 1], rgb[..., 2]
@@ -225,13 +258,14 @@ def fused_image(
     return image
 
 
-_PER_IMAGE = ("flip_left_right", "adjust_brightness", "adjust_contrast", "adjust_saturation")
+_PER_IMAGE = ("flip_left_right", "adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue")
 _STEPS: dict[str, Callable[..., NDArray[Any]]] = {
     "flip_left_right": lambda x, flip: x[:, ::-1] if flip else x,
     "round": lambda x: np.clip(np.rint(x), 0, 255).astype(np.uint8),
     "adjust_brightness": adjust_brightness,
     "adjust_contrast": adjust_contrast,
     "adjust_saturation": adjust_saturation,
+    "adjust_hue": adjust_hue,
     "convert_image_dtype": lambda x, dtype, saturate: convert_image_dtype(x, np.dtype(dtype), saturate),
     "cast": lambda x, dtype: x.astype(np.int64).astype(dtype) if dtype == "uint8" else x.astype(dtype),
     "affine": lambda x, scale, offset: x.astype(np.float32) * np.float32(scale) + np.float32(offset),

@@ -18,7 +18,6 @@ from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
 Image = NDArray[Any]
-_FLOAT32 = np.dtype(np.float32)
 
 
 @op
@@ -76,18 +75,13 @@ def adjust_gamma(image: ArrayLike, gamma: float = 1, gain: float = 1) -> Image:
     check_numbers("adjust_gamma", array)
     if not gamma >= 0:
         raise InvalidArgumentError("adjust_gamma: gamma", got=gamma, expected=">= 0")
-    floats = array if array.dtype in (np.float16, np.float32) else kernels.convert_image_dtype(array, _FLOAT32)
-    adjusted = floats.dtype.type(gain) * floats ** floats.dtype.type(gamma)
-    return kernels.convert_image_dtype(adjusted, array.dtype, saturate=True)
+    return kernels.adjust_gamma(array, float(gamma), float(gain))
 
 
 @op
 def rgb_to_grayscale(images: ArrayLike) -> Image:
     """The luma of RGB, 0.2989 red + 0.5870 green + 0.1140 blue. Shapes: [..., 3] to [..., 1]."""
-    array = check_rgb("rgb_to_grayscale", images)
-    floats = kernels.convert_image_dtype(array, _FLOAT32)
-    grey = floats[..., :1] * np.float32(0.2989) + floats[..., 1:2] * np.float32(0.587)
-    return kernels.convert_image_dtype(grey + floats[..., 2:] * np.float32(0.114), array.dtype)
+    return kernels.rgb_to_grayscale(check_rgb("rgb_to_grayscale", images))
 
 
 @op
@@ -104,10 +98,4 @@ def per_image_standardization(image: ArrayLike) -> NDArray[np.float32]:
     """Mean 0 and deviation 1 over all values of each image, float32; the deviation is at least 1 / sqrt(values)."""
     array = image_array("per_image_standardization", image)
     check_numbers("per_image_standardization", array)
-    floats = array.astype(np.float32)
-    axes = (-3, -2, -1)
-    mean = floats.mean(axes, dtype=np.float64, keepdims=True).astype(np.float32)
-    deviation = floats.std(axes, dtype=np.float64, keepdims=True).astype(np.float32)
-    least = np.float32(1.0 / np.sqrt(max(1, int(np.prod(array.shape[-3:])))))
-    standard: NDArray[np.float32] = (floats - mean) / np.maximum(deviation, least)
-    return standard
+    return kernels.per_image_standardization(array)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ops import codecs, color, geometry, image, io, math, mixing, rand_augment
+from penstock.ops import codecs, color, geometry, image, io, math, mixing, quality, rand_augment
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,8 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     geometry.random_cutout: OpTraits(random=True),
     mixing.mixup: OpTraits(random=True, draws_as_needed=True),
     mixing.cutmix: OpTraits(random=True, draws_as_needed=True),
+    quality.adjust_jpeg_quality: OpTraits(),
+    quality.random_jpeg_quality: OpTraits(random=True),
     rand_augment.rand_augment: OpTraits(random=True),
     math.cast: OpTraits(),
 }

@@ -274,6 +274,14 @@ def _saturation(step: Step, chain: _Chain) -> bool:
     return _factor(step, chain, "adjust_saturation", "saturation_factor")
 
 
+def _hue(step: Step, chain: _Chain) -> bool:
+    name, limit = ("max_delta", 0.5) if step.draw is not None else ("delta", 1.0)
+    given = _arguments(step, name)
+    if given is None or not -limit <= given[name] <= limit:
+        return False
+    return chain.adjusted("adjust_hue", float(given[name]), draw=step.draw)
+
+
 def _factor(step: Step, chain: _Chain, kernel: str, name: str) -> bool:
     if step.draw is None:
         given = _arguments(step, name)
@@ -363,6 +371,8 @@ _TAKE: dict[str, Callable[[Step, _Chain], bool]] = {
     "color.random_contrast": _contrast,
     "color.adjust_saturation": _saturation,
     "color.random_saturation": _saturation,
+    "color.adjust_hue": _hue,
+    "color.random_hue": _hue,
     "image.convert_image_dtype": _convert,
     "image.normalize": _normalize,
     "math.cast": _cast,

@@ -56,7 +56,7 @@ def _eager(image, name, values, index):
     match name:
         case "flip_left_right":
             return kernels.flip_left_right(image) if values[0][index] else image
-        case "adjust_brightness" | "adjust_contrast" | "adjust_saturation":
+        case "adjust_brightness" | "adjust_contrast" | "adjust_saturation" | "adjust_hue":
             return getattr(kernels, name)(image, values[0][index])
         case "convert_image_dtype":
             return kernels.convert_image_dtype(image, np.dtype(values[0]), values[1])
@@ -76,7 +76,7 @@ def step_lists(draw, images, channels, dtype):
     numbers = st.lists(st.floats(0.125, 4, width=32), min_size=channels, max_size=channels)
     for _ in range(draw(st.integers(0, 5))):
         names = ["flip_left_right", "round", "adjust_brightness", "adjust_contrast", "convert", "cast", "affine"]
-        names += ["adjust_saturation"] if channels == 3 else []
+        names += ["adjust_saturation", "adjust_hue"] if channels == 3 else []
         names += ["multiply", "add", "subtract", "divide"] if dtype == "float32" else []
         name = draw(st.sampled_from(names))
         if name == "flip_left_right":
@@ -84,7 +84,7 @@ def step_lists(draw, images, channels, dtype):
         elif name == "round":
             steps.append((name,))
             dtype = "uint8"
-        elif name == "adjust_brightness":
+        elif name in ("adjust_brightness", "adjust_hue"):
             steps.append((name, draw(deltas)))
         elif name in ("adjust_contrast", "adjust_saturation"):
             steps.append((name, draw(factors)))
@@ -155,16 +155,30 @@ def test_fused_equals_the_eager_kernels_bit_for_bit(job):
         np.testing.assert_array_equal(ours, expected)
 
 
-@given(st.data(), st.sampled_from(["adjust_contrast", "adjust_saturation"]), st.sampled_from([np.uint8, np.float32]))
+@given(
+    st.data(),
+    st.sampled_from(["adjust_contrast", "adjust_saturation", "adjust_hue", "adjust_gamma"]),
+    st.sampled_from([np.uint8, np.float32]),
+)
 def test_colour_kernels_equal_the_reference(data, name, dtype):
     image = photo(data.draw(st.integers(1, 20)), data.draw(st.integers(1, 20)))
     if dtype == np.float32:
         image = image.astype(np.float32) / 255
     factor = data.draw(st.floats(0, 3, width=32))
-    ours, expected = getattr(kernels, name)(image, factor), getattr(reference, name)(image, factor)
+    amounts = (factor, 1.2) if name == "adjust_gamma" else (factor,)
+    ours, expected = getattr(kernels, name)(image, *amounts), getattr(reference, name)(image, *amounts)
     assert ours.dtype == expected.dtype == dtype
     # uint8 are cut from float32: a last bit decides between neighbours.
     np.testing.assert_allclose(ours.astype(float), expected.astype(float), atol=1 if dtype == np.uint8 else 1e-5)
+
+
+@given(st.data(), st.sampled_from([np.uint8, np.float32, np.int16]))
+def test_grey_and_standardization_equal_the_reference(data, dtype):
+    image = photo(data.draw(st.integers(1, 20)), data.draw(st.integers(1, 20)))
+    image = kernels.convert_image_dtype(image, np.dtype(dtype))
+    np.testing.assert_array_equal(kernels.rgb_to_grayscale(image), reference.rgb_to_grayscale(image))
+    ours, expected = kernels.per_image_standardization(image), reference.per_image_standardization(image)
+    np.testing.assert_allclose(ours, expected, atol=1e-6 * max(1, float(np.abs(expected).max())))
 
 
 @given(jpegs(channels=[3]), st.booleans())

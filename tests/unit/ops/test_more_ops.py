@@ -74,6 +74,7 @@ RANDOM = [
     lambda rng: image.random_contrast(PHOTO, 0.2, 1.8, rng=rng),
     lambda rng: image.random_saturation(PHOTO, 0.2, 1.8, rng=rng),
     lambda rng: image.random_hue(PHOTO, 0.5, rng=rng),
+    lambda rng: image.random_jpeg_quality(PHOTO, 5, 95, rng=rng),
     lambda rng: image.random_cutout(PHOTO, (8, 8), rng=rng),
 ]
 
@@ -93,6 +94,9 @@ BAD_CALLS = [
     (lambda: image.adjust_saturation(PHOTO[..., :1], 1.0), "adjust_saturation: not RGB"),
     (lambda: image.adjust_hue(PHOTO, 1.5), "adjust_hue: delta"),
     (lambda: image.random_hue(PHOTO, 0.6), "random_hue: max_delta"),
+    (lambda: image.adjust_jpeg_quality(PHOTO, 101), "adjust_jpeg_quality: jpeg_quality"),
+    (lambda: image.random_jpeg_quality(PHOTO, 50, 50), "random_jpeg_quality: bounds"),
+    (lambda: image.adjust_jpeg_quality(PHOTO[..., :2], 50), "no JPEG holds it"),
     (lambda: image.random_contrast(PHOTO, 1.0, 1.0), "random_contrast: bounds"),
     (lambda: image.random_saturation(PHOTO[None], 0.5, 1.0), "several images at once"),
     (lambda: image.adjust_gamma(PHOTO, -1), "adjust_gamma: gamma"),

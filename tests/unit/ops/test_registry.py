@@ -18,6 +18,7 @@ def test_registry_marks_random_ops():
         "random_contrast",
         "random_saturation",
         "random_hue",
+        "random_jpeg_quality",
         "random_flip_up_down",
         "random_cutout",
         "mixup",

@@ -1,8 +1,9 @@
-//! Brightness, contrast and saturation of a row, as tf.image adjusts them.
+//! Brightness, contrast, saturation and hue of a row, as tf.image adjusts them.
 //!
 //! Bytes are scaled to [0, 1], adjusted, and converted back as tf.image.convert_image_dtype does with saturate: times
 //! 255.5, clamped, cut. Saturation is tf.image's way through HSV and back in closed form: hue and value stay, so each
-//! channel keeps its share of the distance to the largest; equal to it within a few units of the last bit.
+//! channel keeps its share of the distance to the largest; equal to it within a few units of the last bit. So is hue, where
+//! the shares turn.
 //! Source: TensorFlow, python/ops/image_ops_impl.py, core/kernels/image/{adjust_contrast,adjust_saturation}_op.cc.
 
 use super::rows::bounded;
@@ -15,6 +16,7 @@ pub(super) enum Color {
     /// Needs the means of the whole image.
     Contrast,
     Saturation,
+    Hue,
 }
 
 const INVERSE_255: f32 = 1.0 / 255.0;
@@ -33,6 +35,8 @@ pub(super) fn adjust(row: &mut [f32], color: Color, kind: Kind, amount: f32, mea
         (Color::Contrast, Kind::Floats) => contrast_floats(row, amount, means),
         (Color::Saturation, Kind::Bytes) => saturate_bytes(row, amount),
         (Color::Saturation, Kind::Floats) => saturate_floats(row, amount),
+        (Color::Hue, Kind::Bytes) => turn_bytes(row, amount),
+        (Color::Hue, Kind::Floats) => turn_floats(row, amount),
     }
 }
 
@@ -88,6 +92,38 @@ fn saturate(pixel: [f32; 3], factor: f32) -> [f32; 3] {
     let wanted = (saturation * factor).clamp(0.0, 1.0);
     let ratio = if saturation > 0.0 { wanted / saturation } else { 0.0 };
     pixel.map(|value| largest - (largest - value) * ratio)
+}
+
+vectorized! {
+    fn turn_bytes(row: &mut [f32], turns: f32) {
+        for pixel in row.as_chunks_mut::<3>().0 {
+            *pixel = turn(pixel.map(|value| value * INVERSE_255), turns).map(to_byte);
+        }
+    }
+}
+
+vectorized! {
+    fn turn_floats(row: &mut [f32], turns: f32) {
+        for pixel in row.as_chunks_mut::<3>().0 {
+            *pixel = turn(*pixel, turns);
+        }
+    }
+}
+
+/// Hue in sixths of the circle, turned; a channel's distance from the largest depends on where it then stands.
+#[inline(always)]
+fn turn(pixel: [f32; 3], turns: f32) -> [f32; 3] {
+    let [r, g, b] = pixel;
+    let largest = r.max(g).max(b);
+    let spread = largest - r.min(g).min(b);
+    let from_green = if g == largest { (b - r) / spread + 2.0 } else { (r - g) / spread + 4.0 };
+    let hue = if r == largest { (g - b) / spread } else { from_green };
+    let turned = if spread > 0.0 { hue } else { 0.0 } + turns * 6.0;
+    [5.0, 3.0, 1.0].map(|start| {
+        let place = turned + start;
+        let place = place - (place / 6.0).floor() * 6.0;
+        largest - spread * place.min(4.0 - place).clamp(0.0, 1.0)
+    })
 }
 
 /// The mean of each channel of an image, repeated to the length of a row; in units of [0, 1] for bytes.

@@ -24,6 +24,8 @@ pub enum Step {
     AdjustBrightness(Vec<f32>),
     AdjustContrast(Vec<f32>),
     AdjustSaturation(Vec<f32>),
+    /// In turns of the colour circle.
+    AdjustHue(Vec<f32>),
     /// tf.image.convert_image_dtype.
     Convert {
         to: Kind,
@@ -104,7 +106,7 @@ pub(super) fn compile(steps: &[Step], mut kind: Kind, sizes: Sizes) -> Result<(P
         if step.needs_floats() && kind == Kind::Bytes {
             return refuse("takes floats, got uint8; cast or convert first");
         }
-        if matches!(step, Step::AdjustSaturation(_)) && sizes.channels != 3 {
+        if matches!(step, Step::AdjustSaturation(_) | Step::AdjustHue(_)) && sizes.channels != 3 {
             return refuse(&format!("takes RGB, got {} channels", sizes.channels));
         }
         lower(step, &mut kind, sizes, &mut program);
@@ -127,6 +129,7 @@ fn lower(step: &Step, kind: &mut Kind, sizes: Sizes, program: &mut Program) {
         Step::AdjustBrightness(deltas) => color(Color::Brightness, deltas),
         Step::AdjustContrast(factors) => color(Color::Contrast, factors),
         Step::AdjustSaturation(factors) => color(Color::Saturation, factors),
+        Step::AdjustHue(deltas) => color(Color::Hue, deltas),
         Step::Convert { to: Kind::Floats, .. } if *kind == Kind::Bytes => Op::ToFloats,
         Step::Convert { to: Kind::Bytes, saturate } if *kind == Kind::Floats => Op::ToBytes { saturate: *saturate },
         Step::Cast(Kind::Bytes) if *kind == Kind::Floats => Op::Cut,
@@ -159,7 +162,8 @@ impl Step {
             Self::FlipLeftRight(_)
             | Self::AdjustBrightness(_)
             | Self::AdjustContrast(_)
-            | Self::AdjustSaturation(_) => kind,
+            | Self::AdjustSaturation(_)
+            | Self::AdjustHue(_) => kind,
             Self::Round => Kind::Bytes,
             Self::Convert { to, .. } | Self::Cast(to) => *to,
             Self::Affine { .. } | Self::Multiply(_) | Self::Add(_) | Self::Subtract(_) | Self::Divide(_) => {
@@ -175,9 +179,10 @@ impl Step {
     fn per_image(&self) -> Option<usize> {
         match self {
             Self::FlipLeftRight(flips) => Some(flips.len()),
-            Self::AdjustBrightness(values) | Self::AdjustContrast(values) | Self::AdjustSaturation(values) => {
-                Some(values.len())
-            }
+            Self::AdjustBrightness(values)
+            | Self::AdjustContrast(values)
+            | Self::AdjustSaturation(values)
+            | Self::AdjustHue(values) => Some(values.len()),
             _ => None,
         }
     }
@@ -199,6 +204,7 @@ impl Step {
             Self::AdjustBrightness(_) => "adjust_brightness",
             Self::AdjustContrast(_) => "adjust_contrast",
             Self::AdjustSaturation(_) => "adjust_saturation",
+            Self::AdjustHue(_) => "adjust_hue",
             Self::Convert { .. } => "convert_image_dtype",
             Self::Cast(_) => "cast",
             Self::Affine { .. } => "affine",

@@ -123,7 +123,7 @@ def _step(adjustment: Adjustment, count: int, draws: Draws) -> Step:
     name, draw = adjustment.name, adjustment.draw
     if name == "flip_left_right":
         return name, [True] * count if draw is None else [unit < 0.5 for unit in draws.uniform(draw, 0.0, 1.0)]
-    if name == "adjust_brightness":
+    if name in ("adjust_brightness", "adjust_hue"):
         amount = adjustment.args[0]
         if draw is None:
             return name, [amount] * count
