@@ -16,11 +16,10 @@ from penstock.dataset import Dataset
 from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
 from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.ops.math import cast
-from penstock.options import AUTOTUNE, Options
+from penstock.options import AUTOTUNE, AutoShardPolicy, AutotuneOptions, DistributeOptions, Options, ThreadingOptions
 from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
 from penstock.rng import Rng
 from penstock.trace.demand import function
-from penstock.verbs.distribution import AutoShardPolicy
 from penstock.verbs.saving import export, load
 
 TensorSpec = Spec
@@ -31,14 +30,17 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "AutotuneOptions",
     "CsvDataset",
     "Dataset",
+    "DistributeOptions",
     "FixedLengthRecordDataset",
     "Options",
     "Rng",
     "Spec",
     "TensorSpec",
     "TextLineDataset",
+    "ThreadingOptions",
     "cast",
     "errors",
     "export",

@@ -6,6 +6,7 @@ No option changes which elements arrive; `deterministic=False` may change their 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from enum import IntEnum
 from typing import Any, Literal
 
 from penstock.errors import InvalidArgumentError
@@ -13,6 +14,44 @@ from penstock.units import parse_bytes
 
 AUTOTUNE = -1
 """Let Penstock choose (the value of `tf.data.AUTOTUNE`)."""
+
+
+class AutoShardPolicy(IntEnum):
+    """tf.data's names for `distribute(policy)`. HINT is not here: nothing marks a place by `SHARD_HINT`."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutotuneOptions:
+    """`options.autotune` of tf.data. The budgets are those of `Options`, which go before these.
+
+    enabled: False keeps everything as it starts: functions stay in the threads they began in.
+    """
+
+    enabled: bool | None = None
+    cpu_budget: int | None = None
+    ram_budget: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadingOptions:
+    """`options.threading` of tf.data.
+
+    private_threadpool_size: threads of a pipeline, as `Options.cpu_budget`; 0: as many as there are cores.
+    """
+
+    private_threadpool_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistributeOptions:
+    """`options.experimental_distribute` of tf.data. auto_shard_policy: what `distribute()` does if told no policy."""
+
+    auto_shard_policy: str | int | AutoShardPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +70,9 @@ class Options:
         178,956,970 (where Pillow refuses). For the functions of map and filter, wherever they run.
     block_size: elements per block, instead of a measured size; never changes a result.
     skip_rules: names of optimizer rules not to apply; never changes a result.
+    autotune: what may be tuned, as tf.data's record of that name.
+    threading: how many threads, likewise.
+    experimental_distribute: how `distribute()` shares out, likewise.
     """
 
     cpu_budget: int | None = None
@@ -42,8 +84,12 @@ class Options:
     max_image_pixels: int | None = None
     block_size: int | None = None
     skip_rules: frozenset[str] | None = None
+    autotune: AutotuneOptions | None = None
+    threading: ThreadingOptions | None = None
+    experimental_distribute: DistributeOptions | None = None
 
     def __post_init__(self) -> None:
+        self._take_nested()
         for name in ("cpu_budget", "block_size", "max_image_pixels"):
             require_integer("Options", name, getattr(self, name), minimum=1, optional=True)
         for name in ("ram_budget", "cache_budget"):
@@ -57,6 +103,33 @@ class Options:
             raise InvalidArgumentError("Options: seed", got=repr(self.seed), expected='an integer or "entropy"')
         if self.skip_rules is not None:
             object.__setattr__(self, "skip_rules", frozenset(self.skip_rules))
+
+    def _take_nested(self) -> None:
+        """What tf.data says in a record of its own and we say here: said there, and not here, it is said here."""
+        for name, kind in (
+            ("autotune", AutotuneOptions),
+            ("threading", ThreadingOptions),
+            ("experimental_distribute", DistributeOptions),
+        ):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidArgumentError(
+                    f"Options: {name}", got=repr(value), expected=f"penstock.{kind.__name__}(...)"
+                )
+        said: dict[str, Any] = {}
+        if self.threading is not None and self.threading.private_threadpool_size:
+            said["cpu_budget"] = self.threading.private_threadpool_size
+        if self.autotune is not None:
+            said |= {"cpu_budget": self.autotune.cpu_budget or said.get("cpu_budget")}
+            said |= {"ram_budget": self.autotune.ram_budget}
+        for name, value in said.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+
+    @property
+    def tunes(self) -> bool:
+        """Whether what runs may be changed by what is measured."""
+        return self.autotune is None or self.autotune.enabled is not False
 
     def merged(self, over: Options) -> Options:
         """These options with what `over` says put on top."""

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import AutoShardPolicy, Dataset, FixedLengthRecordDataset, Options, Spec, TextLineDataset
+from penstock import (
+    AutoShardPolicy,
+    Dataset,
+    DistributeOptions,
+    FixedLengthRecordDataset,
+    Options,
+    Spec,
+    TextLineDataset,
+)
 from penstock.errors import InvalidArgumentError, StateMismatchError
 from penstock.testing import assert_resumable, assert_same_elements, collect
 from tests.conformance.registry import double, is_even, noisy, numbers, stream
@@ -190,3 +198,9 @@ def test_tf_data_names_are_accepted() -> None:
 
 def test_spec_is_that_of_the_part() -> None:
     assert numbers(16).batch(8).distribute("data", 0, 2).element_spec == Spec((4,), np.int64)
+
+
+def test_the_policy_of_the_options_is_the_default() -> None:
+    said = Options(experimental_distribute=DistributeOptions(auto_shard_policy=AutoShardPolicy.OFF))
+    assert len(collect(numbers(8).with_options(said).distribute(rank=0, world_size=2))) == 8
+    assert len(collect(numbers(8).with_options(said).distribute("data", 0, 2))) == 4

@@ -8,7 +8,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import InvalidArgumentError
-from penstock.options import Options, require_integer
+from penstock.options import AutotuneOptions, Options, ThreadingOptions, require_integer
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,28 @@ def test_require_integer_names_the_lowest_value() -> None:
 
 def test_require_integer_takes_none_where_it_is_optional() -> None:
     assert require_integer("shuffle", "seed", None, optional=True) is None
+
+
+def test_records_of_tf_data_say_what_options_say() -> None:
+    options = Options(autotune=AutotuneOptions(cpu_budget=3, ram_budget="1 GiB"))
+    assert (options.cpu_budget, options.ram_budget) == (3, "1 GiB")
+    assert Options(threading=ThreadingOptions(private_threadpool_size=2)).cpu_budget == 2
+    assert Options(threading=ThreadingOptions(private_threadpool_size=0)).cpu_budget is None
+    assert Options(cpu_budget=1, autotune=AutotuneOptions(cpu_budget=3)).cpu_budget == 1
+
+
+def test_later_records_win() -> None:
+    first = Options(autotune=AutotuneOptions(cpu_budget=3))
+    assert first.merged(Options(autotune=AutotuneOptions(cpu_budget=5))).cpu_budget == 5
+    assert first.merged(Options(cpu_budget=4)).cpu_budget == 4
+
+
+def test_tuning_may_be_turned_off() -> None:
+    assert Options().tunes
+    assert Options(autotune=AutotuneOptions()).tunes
+    assert not Options(autotune=AutotuneOptions(enabled=False)).tunes
+
+
+def test_another_record_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"Options: autotune; got True, expected penstock\.AutotuneOptions"):
+        Options(autotune=True)  # type: ignore[arg-type]  # what is tested

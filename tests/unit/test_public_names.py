@@ -15,8 +15,9 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock": (
         ps,
         (
-            "AUTOTUNE AutoShardPolicy CsvDataset Dataset FixedLengthRecordDataset INFINITE_CARDINALITY Options Rng "
-            "Spec TensorSpec TextLineDataset UNKNOWN_CARDINALITY cast errors export function image io load"
+            "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions "
+            "FixedLengthRecordDataset INFINITE_CARDINALITY Options Rng Spec TensorSpec TextLineDataset "
+            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function image io load"
         ),
     ),
     "penstock.image": (
@@ -57,7 +58,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
     "Spec": (ps.Spec, "batched dtype is_compatible_with merge shape"),
 }
 
-OPTIONS = "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size skip_rules"
+OPTIONS = (
+    "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size skip_rules "
+    "autotune threading experimental_distribute"
+)
 
 
 @pytest.mark.parametrize("module", NAMES)

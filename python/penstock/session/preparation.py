@@ -63,7 +63,8 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     clock = Clock()
     _check_seed(user_graph, merged)
     optimized, steps = optimize(distributed(user_graph), merged.skip_rules or frozenset(), clock.now)
-    executor = "threads" if merged.executor is None and is_helper() else merged.executor
+    stays = is_helper() or not merged.tunes  # in the threads where functions begin
+    executor = "threads" if merged.executor is None and stays else merged.executor
     plan = lower(optimized, cpus, merged.deterministic is not False, executor)
     return Prepared(user_graph, plan, steps, merged, budget, waiting, executor)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, Self
 
 from penstock.adapters.world import World, detect_world
@@ -10,25 +9,16 @@ from penstock.errors import InvalidArgumentError, Location, user_location
 from penstock.graph.distribution import part_of, policy_that_fits
 from penstock.graph.node import Node
 from penstock.graph.nodes import Distribute, Policy, Shard
-from penstock.graph.walk import nodes_of
-from penstock.options import require_integer
+from penstock.graph.walk import collected_options, nodes_of
+from penstock.options import AutoShardPolicy, require_integer
 from penstock.verbs.base import Verbs
-
-
-class AutoShardPolicy(IntEnum):
-    """tf.data's names for `distribute(policy)`. HINT is not here: nothing marks a place by `SHARD_HINT`."""
-
-    OFF = -1
-    AUTO = 0
-    FILE = 1
-    DATA = 2
 
 
 class DistributionVerbs(Verbs):
     """One dataset for many ranks."""
 
     def distribute(
-        self, policy: str | int | AutoShardPolicy = "auto", rank: int | None = None, world_size: int | None = None
+        self, policy: str | int | AutoShardPolicy | None = None, rank: int | None = None, world_size: int | None = None
     ) -> Self:
         """This rank's part of the dataset, whose `batch` makes *global* batches.
 
@@ -36,6 +26,7 @@ class DistributionVerbs(Verbs):
         would, and a state taken at one world size resumes at another. "file": every rank reads its own files (at least
         one each) in batches of its share; ranks may then receive different numbers of batches. "auto": "file" where
         there are enough files, else "data". "off": everything, for every rank. `AutoShardPolicy` is accepted too.
+        Default: what `Options.experimental_distribute` says, else "auto".
         A dataset without `batch` is dealt out element by element, as `shard` does. A batch that the ranks do not divide
         is split as evenly as can be.
         rank, world_size: default what torch.distributed, RANK and WORLD_SIZE, TF_CONFIG or jax.distributed say.
@@ -43,7 +34,9 @@ class DistributionVerbs(Verbs):
         Raises: InvalidArgumentError: a batch, or a last batch, with fewer rows than ranks; too few files.
         """
         where = user_location()
-        named = _policy(policy, where)
+        said = collected_options(self._node).experimental_distribute
+        default = None if said is None else said.auto_shard_policy
+        named = _policy(next((word for word in (policy, default) if word is not None), "auto"), where)
         world = _world(rank, world_size, where)
         chosen: Policy = policy_that_fits(self._node, world.size) if named == "auto" else named  # type: ignore[assignment]  # `_policy` gives these names
         mine = part_of(self._node, chosen, world.rank, world.size, where)

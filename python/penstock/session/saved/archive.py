@@ -13,6 +13,7 @@ from base64 import b64decode, b64encode
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from enum import IntEnum
 from typing import Any
 
 import cloudpickle
@@ -29,7 +30,7 @@ from penstock.formats.files import LocalFile
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import Signature
 from penstock.ops.program import Draw, Program, Ref, Step
-from penstock.options import Options
+from penstock.options import AutotuneOptions, DistributeOptions, Options, ThreadingOptions
 from penstock.trace.programmed import ProgramFunction
 
 VERSION = 1
@@ -38,8 +39,9 @@ _BUILTINS = {kind.__name__: kind for kind in (bool, int, float, complex, str, by
 _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        ArrayColumn, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, LocalFile, Location, Options, Program,
-        ProgramFunction, RecordLayout, Ref, RowsColumn, Signature, Spec, Step,
+        ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
+        Location, Options, Program, ProgramFunction, RecordLayout, Ref, RowsColumn, Signature, Spec, Step,
+        ThreadingOptions,
     )
 }  # fmt: skip
 
@@ -53,6 +55,8 @@ class Writer:
 
     def encode(self, value: Any) -> Any:
         """`value` as JSON. Raises: UnsupportedValueError: of a type that is no data."""
+        if isinstance(value, IntEnum):
+            return int(value)
         if value is None or isinstance(value, bool | str) or type(value) in (int, float):
             return value
         encoded = self._containers(value)
