@@ -262,6 +262,18 @@ def images(count: int = 17, side: int = 5) -> dict[str, Any]:
     return {"image": pixels.astype(np.uint8).reshape(count, side, 4, 3), "label": np.arange(count, dtype=np.int32)}
 
 
+def jpegs() -> np.ndarray:
+    """Files of unequal size; each fifth is cut short."""
+    files = [ps.io.encode_jpeg(np.full((24 + n, 40 - n, 3), 9 * n, dtype=np.uint8)) for n in range(17)]
+    files = [data[: -len(data) // 99] if n % 5 == 4 else data for n, data in enumerate(files)]
+    return np.array(files, dtype=object)
+
+
+def decoded(contents: bytes) -> np.ndarray:
+    image = ps.io.decode_jpeg(contents, 3, allow_truncated=True, apply_exif_orientation=True)
+    return ps.image.random_hue(ps.image.random_resized_crop(image, (4, 5)), 0.2)
+
+
 def image_only() -> Dataset:
     return Dataset.from_tensor_slices(images()["image"])
 
@@ -490,6 +502,11 @@ case("random_map_compiled", lambda _: numbers().random_map(drawn).batch(4), vari
 case(
     "random_map_compiled_twice",
     lambda _: numbers().random_map(drawn).random_map(lambda x, y, rng: (x + rng.random(), y)),
+    varies=True,
+)
+case(
+    "jpegs_in_one_pass",
+    lambda _: Dataset.from_tensor_slices(jpegs()).shuffle().map(decoded).batch(4),
     varies=True,
 )
 case("map_joined", lambda _: image_only().map(image_and_label).map(label_of))
