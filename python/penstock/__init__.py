@@ -15,7 +15,7 @@ from penstock.block.spec import Spec
 from penstock.dataset import Dataset
 from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
 from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock.ops.math import cast
+from penstock.ops.math import cast, gather, one_hot
 from penstock.options import AUTOTUNE, AutoShardPolicy, AutotuneOptions, DistributeOptions, Options, ThreadingOptions
 from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
 from penstock.rng import Rng
@@ -45,7 +45,9 @@ __all__ = [
     "errors",
     "export",
     "function",
+    "gather",
     "image",
     "io",
     "load",
+    "one_hot",
 ]

@@ -19,13 +19,16 @@ from penstock.ops.program import Program
 from penstock.testing import assert_same_elements
 from penstock.trace import rules
 from penstock.trace.tracer import Call, trace
-from tests.conformance.traced import BINARY, FUNCTIONS, INDEXING, METHODS
+from tests.conformance.traced import BINARY, EYE, FUNCTIONS, INDEXING, METHODS, small
 
 STEPS = {
     **{f"np.{name}": call for name, call in FUNCTIONS.items()},
     **{f"method.{name}": call for name, call in METHODS.items()},
     **{f"[{name}]": call for name, call in INDEXING.items()},
     "cast": lambda x: ps.cast(x, "int32"),
+    "gather": lambda x: ps.gather(EYE, small(x)) if np.ndim(x) < 2 else x,
+    "gather_rows": lambda x: ps.gather(x, [0, 1, 0]) if np.ndim(x) else x,
+    "one_hot": lambda x: ps.one_hot(small(x), 4) if np.ndim(x) < 3 else x,
     "float": lambda x: ps.cast(x, "float32") / 7,
 }
 SOURCES = {

@@ -298,6 +298,15 @@ def test_an_image_used_twice_is_not_fused_away():
     assert_same_elements(outcome(files.map(function)), outcome(files.map(function, compile=False)), "used twice")
 
 
+def test_an_array_before_the_image_is_not_taken_for_it():
+    def function(contents):
+        image = ps.image.resize(ps.io.decode_jpeg(contents, channels=3), (8, 8))
+        return np.multiply(np.array([1, 2, 3], dtype=np.float32), image)
+
+    files = ps.Dataset.from_tensor_slices(np.array(FILES, dtype=object))
+    assert_same_elements(outcome(files.map(function)), outcome(files.map(function, compile=False)), "array first")
+
+
 def test_images_of_varying_size_are_not_fused():
     program = fused_program(lambda x: ps.image.flip_left_right(ps.io.decode_jpeg(x)))
     assert FUSED not in [step.op for step in program.steps]

@@ -17,7 +17,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions "
             "FixedLengthRecordDataset INFINITE_CARDINALITY Options Rng Spec TensorSpec TextLineDataset "
-            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function image io load"
+            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot"
         ),
     ),
     "penstock.image": (

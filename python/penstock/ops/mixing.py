@@ -67,7 +67,7 @@ def _batch(name: str, images: ArrayLike, labels: ArrayLike, alpha: float) -> tup
             f"{name}: not a batch of images and one-hot labels",
             got=f"images of shape {batch.shape}, labels of shape {soft.shape}",
             expected="[n, height, width, channels] and [n, classes]",
-            remedy="map it after batch; one-hot before it: np.take(np.eye(classes, dtype=np.float32), label, axis=0)",
+            remedy="map it after batch; one-hot before it: penstock.one_hot(label, classes)",
         )
     if not 0 < alpha < math.inf:
         raise InvalidArgumentError(f"{name}: alpha", got=alpha, expected="a number above 0")

@@ -57,6 +57,10 @@ class Step:
     parts: int = 0
     dtype: str = ""
 
+    def reads_first(self, index: int) -> bool:
+        """Whether its first argument is value `index`: comparing arguments themselves would compare arrays."""
+        return bool(self.args) and isinstance(self.args[0], Ref) and self.args[0].index == index
+
     def references(self) -> set[int]:
         """The values it reads."""
         found: set[int] = set()

@@ -70,4 +70,6 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     quality.random_jpeg_quality: OpTraits(random=True),
     rand_augment.rand_augment: OpTraits(random=True),
     math.cast: OpTraits(),
+    math.gather: OpTraits(),
+    math.one_hot: OpTraits(),
 }

@@ -79,7 +79,7 @@ def _fuse_at(program: Program, start: int) -> Program:
             break
         step = program.steps[following]
         take = _TAKE.get(step.op)
-        if take is None or step.args[:1] != (Ref(program.inputs + current),) or not take(step, chain):
+        if take is None or not step.reads_first(program.inputs + current) or not take(step, chain):
             break
         chain.taken.append(following)
         current = following

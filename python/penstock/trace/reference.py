@@ -30,8 +30,7 @@ indexing by integers, slices, `...`, `None`, lists, arrays and other values; `.s
 values. The sides of a shape are integers where every element has the same shape, and values where shapes may differ.
 
 Constants may be made by anything that is pure (`np.arange`, `np.zeros`, `np.eye`, a table from outside). To look one
-up by a value: `np.take(table, value, axis=0)`; one-hot: `np.take(np.eye(classes), label, axis=0)`, or
-`label == np.arange(classes)`.
+up by a value: `ps.gather(table, value)`; one-hot: `ps.one_hot(label, classes)`.
 
 Numbers that an `rng` returns without a `size`, and the sides of a shape, are Python numbers: with an array they take
 its dtype, as in NumPy.
@@ -43,7 +42,7 @@ its dtype, as in NumPy.
 | `np.asarray(x)`, `np.array(x)` | `x`: values are arrays already |
 | `np.array([x, y])`, `[x, y]` as a result | `np.stack([x, y])` |
 | `a if x > 0 else b`, `max(x, 0)` | `np.where(x > 0, a, b)`, `np.maximum(x, 0)` |
-| `table[x]` | `np.take(table, x, axis=0)` |
+| `table[x]` | `ps.gather(table, x)`; `ps.one_hot(x, classes)` for `np.eye(classes)[x]` |
 | `float(x)`, `int(x)`, `round(x)` | `x.astype(float)`, `x.astype(int)`, `np.round(x)` |
 | `len(x)` where lengths differ | `x.shape[0]` |
 | `x[0] = 1`, `x += 1` into what came in | `np.where`, `np.concatenate`; `x = x + 1` |
@@ -83,7 +82,8 @@ def reference_page() -> str:
         "How often a function draws must not depend on the element: a `size` that is a value, a draw after a random op",
         "that draws as often as it needs, and `rng.numpy()` keep it in Python.\n",
         "## Penstock's ops\n",
-        "Image by image, natively; decode, crop, resize and what follows become one pass where they can:\n",
+        "`math.cast`, `math.gather` and `math.one_hot` on the whole block; files and images one by one, natively:",
+        "decode, crop, resize and what follows become one pass where they can.\n",
         _names(sorted(f"{op.__module__.rpartition('.')[2]}.{op.__name__}" for op in OPS)),
         _CLOSING.rstrip("\n"),
     ]

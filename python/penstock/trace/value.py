@@ -141,7 +141,7 @@ class Value(Traced):
         self._stop(
             "turns a value into a plain array, where what is done to it cannot be recorded; values are arrays already "
             "(leave numpy.asarray out, numpy.stack for numpy.array of several, .astype for a dtype, "
-            "numpy.take(table, value, axis=0) for table[value])"
+            "penstock.gather(table, value) for table[value])"
         )
 
     def __bool__(self) -> NoReturn:  # noqa: PLE0304  # it never returns
@@ -163,7 +163,7 @@ class Value(Traced):
         self._stop("turns a value into a Python float; .astype(float), or leave it as it is")
 
     def __index__(self) -> NoReturn:  # noqa: PLE0305  # it never returns
-        self._stop("uses a value as an index into what is no value; numpy.take(table, value, axis=0) is traced")
+        self._stop("uses a value as an index into what is no value; penstock.gather(table, value) is traced")
 
     def __str__(self) -> NoReturn:  # noqa: PLE0307  # it never returns
         self._stop("turns a value into text")

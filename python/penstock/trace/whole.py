@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.ops.math import cast, one_hot
+
 Array = NDArray[Any]
 Form = Callable[..., Array]
 
-_PAD_MODES = frozenset({"constant", "edge", "reflect", "symmetric", "wrap", "empty"}) - {"empty"}
+_PAD_MODES = frozenset({"constant", "edge", "reflect", "symmetric", "wrap"})
 
 
 class ByRow(Exception):  # noqa: N818  # no error: the rows are computed one by one
@@ -168,14 +170,6 @@ def _take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Arra
     return taken
 
 
-def look_up(table: Array, indices: Array, axis: Any = None, mode: Any = "raise") -> Array:
-    """`np.take(table, indices, 0)` for a constant table and a column of indices."""
-    if axis is not None and _axis(axis, table.ndim) != 1:
-        raise ByRow
-    found: Array = np.take(table, indices, axis, mode=mode)
-    return found
-
-
 # --- several arrays ------------------------------------------------------------------------------------------------
 
 
@@ -321,6 +315,12 @@ INTEGER_FORMS: dict[str, Form] = {
 """Functions that are exact for integers alone."""
 
 _METHOD_NAMES = "sum prod min max any all argmin argmax cumsum cumprod round swapaxes ravel squeeze repeat take".split()
+
+OP_FORMS: dict[str, Form] = {
+    "math.cast": cast,
+    "math.one_hot": one_hot,
+}
+"""Ops that compute each value from its own place, so that a column is to them as a row is."""
 
 METHOD_FORMS: dict[str, Form] = {
     **{name: {**FORMS, **INTEGER_FORMS}[name] for name in _METHOD_NAMES},

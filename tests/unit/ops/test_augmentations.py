@@ -92,7 +92,7 @@ def test_mixing_needs_a_batch_with_one_hot_labels(mix):
 @pytest.mark.parametrize("executor", ["threads", "processes", "inline"])
 def test_mixing_in_a_pipeline_is_the_same_however_it_runs(mix, executor):
     rows = (np.tile(BATCH, (4, 1, 1, 1)), np.arange(20) % 4)
-    one_hot = ps.Dataset.from_tensor_slices(rows).map(lambda x, y: (x, np.take(np.eye(4, dtype=np.float32), y, axis=0)))
+    one_hot = ps.Dataset.from_tensor_slices(rows).map(lambda x, y: (x, ps.one_hot(y, 4)))
     batches = one_hot.shuffle().batch(6).map(mix)
     assert "mixing." in batches.explain()
     got = list(batches.with_options(ps.Options(executor=executor)).iterator(epoch=2))

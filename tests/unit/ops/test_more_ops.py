@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+import penstock as ps
 from penstock import image, io
 from penstock.errors import DecodeError, InvalidArgumentError
 from penstock.rng import Rng
@@ -117,3 +118,22 @@ BAD_CALLS = [
 def test_bad_arguments_are_refused(call, what):
     with pytest.raises(InvalidArgumentError, match=what):
         call()
+
+
+def test_gather_looks_up_rows_and_refuses_what_is_outside():
+    table = np.arange(12).reshape(4, 3)
+    np.testing.assert_array_equal(ps.gather(table, [[0, 3]]), table[[[0, 3]]])
+    np.testing.assert_array_equal(ps.gather(table, np.int32(2)), table[2])
+    for indices in (-1, 4, [0, 9]):
+        with pytest.raises(InvalidArgumentError, match="outside the table"):
+            ps.gather(table, indices)
+    with pytest.raises(InvalidArgumentError, match="no integers"):
+        ps.gather(table, 1.5)
+
+
+def test_one_hot_marks_the_place_and_nothing_for_another():
+    np.testing.assert_array_equal(ps.one_hot([1, 0, 7, -1], 3), [[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
+    assert ps.one_hot(2, 4).dtype == np.float32
+    assert ps.one_hot(np.zeros((2, 3), int), 5, dtype="uint8").shape == (2, 3, 5)
+    with pytest.raises(InvalidArgumentError, match="depth"):
+        ps.one_hot(1, -1)

@@ -9,16 +9,18 @@ import numpy as np
 
 from penstock.block.columns import Array, ArrayColumn
 from penstock.ops.block_draws import BLOCK_DRAWS, draw_block
+from penstock.ops.math import gather
 from penstock.ops.program import Ref, Step, substitute
 from penstock.rng import BlockStreams
 from penstock.trace.compute import compute_of
 from penstock.trace.numbers import EXACT_ON_FLOATS, PYTHON
 from penstock.trace.rules import ELEMENTWISE_UFUNCS, FUNCTIONS, Kind
-from penstock.trace.whole import FORMS, INTEGER_FORMS, METHOD_FORMS, ByRow, Rows, look_up
+from penstock.trace.whole import FORMS, INTEGER_FORMS, METHOD_FORMS, OP_FORMS, ByRow, Rows
 
 _FORMS = {
     **{f"np.{name}": form for name, form in (FORMS | INTEGER_FORMS).items()},
     **{f"method.{name}": form for name, form in METHOD_FORMS.items()},
+    **OP_FORMS,
 }
 _SEQUENCES = frozenset({"np.stack", "np.concatenate", "np.hstack", "np.vstack"})
 _EXACT_INTEGER = 2**53
@@ -54,6 +56,8 @@ def whole_step(step: Step, values: Values, numbers: frozenset[int], count: int, 
             return np.asarray(values[step.args[0].index].values.reshape(count, *_constants(step.args[1:])))
         if step.op == "method.getitem":
             return _chosen(values[step.args[0].index].values, *_constants(step.args[1:]))
+        if step.op == "math.gather" and isinstance(step.args[1], Ref):
+            return gather(_constants(step.args[:1])[0], values[step.args[1].index].values)
         form = _FORMS.get(step.op)
         return None if form is None else _formed(step, form, values)
     except (ByRow, TypeError):  # a TypeError: arguments that the form does not know
@@ -74,23 +78,12 @@ def _has_references(nest: Any) -> bool:
 
 def _formed(step: Step, form: Callable[..., Array], values: Values) -> Array:
     first = step.args[0]
-    if step.op == "np.take" and not isinstance(first, Ref):
-        return _looked_up(step, values)
     rest = _constants((step.args[1:], tuple(value for _, value in step.kwargs)))[0]
     if isinstance(first, Ref):
         return form(values[first.index].values, *rest, **dict(step.kwargs))
     if step.op in _SEQUENCES and isinstance(first, tuple | list):
         return form(substitute(first, lambda ref: Rows(values[ref.index].values)), *rest, **dict(step.kwargs))
     raise ByRow
-
-
-def _looked_up(step: Step, values: Values) -> Array:
-    """`np.take` from a constant table by a column of indices."""
-    table, indices = _constants(step.args[:1])[0], step.args[1]
-    rest = _constants((step.args[2:], tuple(value for _, value in step.kwargs)))[0]
-    if not isinstance(indices, Ref):
-        raise ByRow
-    return look_up(np.asarray(table), values[indices.index].values, *rest, **dict(step.kwargs))
 
 
 def _chosen(source: Array, index: Any) -> Array:
@@ -212,4 +205,4 @@ def _is_elementwise(op: str) -> bool:
     return FUNCTIONS.get(op) is Kind.ELEMENTWISE or op == "method.clip"
 
 
-METHODS_WHOLE = frozenset({"method.astype", "method.reshape", "method.getitem", "item"})
+METHODS_WHOLE = frozenset({"method.astype", "method.reshape", "method.getitem", "math.gather", "item"})

@@ -49,7 +49,7 @@ def only_reader(program: Program, number: int) -> int | None:
         return None
     reader = program.steps[readers[0]]
     rest = replace(reader, args=reader.args[1:])
-    return readers[0] if reader.args[:1] == (Ref(index),) and index not in rest.references() else None
+    return readers[0] if reader.reads_first(index) and index not in rest.references() else None
 
 
 def dtype_of(program: Program, source: object) -> str:
