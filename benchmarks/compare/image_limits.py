@@ -1,7 +1,7 @@
 """What `compare.images` is measured against: the same files in memory, the regions drawn beforehand, no engine.
 
 kernel: Penstock's fused pass over blocks of 32, into a few buffers that are used again and again. regions:
-libjpeg-turbo decodes the regions and one pixel of each is kept; with this decoder nothing is faster.
+libjpeg-turbo decodes the regions and one pixel of each is kept; with that decoder nothing is faster.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def regions(form: Form) -> Batches:
     def work(block: slice, out: np.ndarray) -> np.ndarray:
         contents, regions = prepared.contents[block], prepared.regions[block]
         pixel = out[: len(contents), :1, :1].copy()
-        failed = fused_images(contents, pixel, regions=regions, size=(1, 1))
+        failed = fused_images(contents, pixel, regions=regions, size=(1, 1), reference=True)
         assert not failed, failed
         return pixel
 

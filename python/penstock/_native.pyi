@@ -87,6 +87,7 @@ def fused_images(
     allow_truncated: bool,
     is_oriented: bool,
     is_fast: bool,
+    is_reference: bool,
 ) -> list[tuple[int, str]]: ...
 def fused_pixels(
     images: Sequence[NDArray[Any]],

@@ -1,9 +1,15 @@
-//! JPEG decoding by libjpeg-turbo (docs/decisions/2026-11-21-jpeg-library.md), whole or a region.
+//! JPEG decoding, whole or a region: by a decoder of our own where it knows all that a file has, else by libjpeg-turbo
+//! (docs/decisions/2026-11-21-jpeg-library.md, -baseline-jpeg.md), which says what is wrong with those that have errors.
 //!
 //! What libjpeg calls a warning is an error here (a premature end, a bad code), except those with which every pixel is
 //! still what was stored; a file with one is decoded again, past it. The library keeps the text of the first warning
 //! alone, so the end-of-image marker is then looked for as well.
 
+#[cfg(target_arch = "x86_64")]
+mod baseline;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "jpeg/no_baseline.rs"]
+mod baseline;
 mod decoder;
 mod encoder;
 mod markers;
@@ -42,7 +48,7 @@ mod tests {
     use crate::resize::Shape;
 
     fn reading(limit_pixels: usize) -> Reading {
-        Reading { channels: 3, limit_pixels, allow_truncated: false, is_oriented: true }
+        Reading { channels: 3, limit_pixels, allow_truncated: false, is_oriented: true, is_reference: false }
     }
 
     fn picture(height: usize, width: usize) -> Vec<u8> {
@@ -77,6 +83,21 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_file_without_tables_is_not_decoded_with_those_of_the_file_before() {
+        let encoding = Encoding { quality: 90, progressive: false, optimize: false, sampling: Sampling::HalfBoth };
+        let file = encode(&picture(20, 20), Shape { height: 20, width: 20, channels: 3 }, encoding).unwrap();
+        let mut bare = file.clone();
+        while let Some(at) = bare.windows(2).position(|pair| pair == [0xFF, 0xDB]) {
+            let length = usize::from(u16::from_be_bytes([bare[at + 2], bare[at + 3]]));
+            bare.drain(at..at + 2 + length);
+        }
+        for _ in 0..3 {
+            decode(&file, reading(400)).unwrap();
+            assert!(decode(&bare, reading(400)).is_err());
         }
     }
 

@@ -42,7 +42,7 @@ pub fn decode_jpeg(
     allow_truncated: bool,
     is_oriented: bool,
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
-    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented };
+    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented, is_reference: false };
     let decoded = py.detach(|| jpeg::decode(&data, reading));
     to_array(py, decoded)
 }
@@ -83,7 +83,7 @@ pub fn decode_jpeg_region(
 ) -> PyResult<Bound<'_, PyArray3<u8>>> {
     let (top, left, height, width) = region;
     let region = Region { top, left, height, width };
-    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented };
+    let reading = Reading { channels, limit_pixels, allow_truncated, is_oriented, is_reference: false };
     let decoded = py.detach(|| jpeg::decode_region(&data, region, reading));
     to_array(py, decoded)
 }

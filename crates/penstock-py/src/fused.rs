@@ -286,6 +286,7 @@ pub fn fused_images(
     allow_truncated: bool,
     is_oriented: bool,
     is_fast: bool,
+    is_reference: bool,
 ) -> PyResult<Reasons> {
     if ![0, 1, 3].contains(&channels) {
         return Err(PyValueError::new_err(format!("channels is {channels}, expected 0, 1 or 3")));
@@ -293,7 +294,7 @@ pub fn fused_images(
     let resize = resize_to(size, antialias, &steps, &out)?;
     let job = Job::new(contents.len(), regions.as_ref(), resize, Kind::Bytes, &steps, &out)?;
     let sources: Vec<Source> = contents.iter().map(Content::source).collect();
-    let reading = Reading { channels, limit_pixels: max_pixels, allow_truncated, is_oriented };
+    let reading = Reading { channels, limit_pixels: max_pixels, allow_truncated, is_oriented, is_reference };
     let work = Jpegs { sources: &sources, decoding: Decoding { reading, is_fast } };
     Ok(reasons(py.detach(|| job.run(work))))
 }

@@ -35,10 +35,7 @@ _SHORT_SECONDS = 0.001
 
 @dataclass(slots=True)
 class Outcome:
-    """What a task gave: blocks in order, its log, and what it cost.
-
-    ended: the stage has nothing after this. number: of the verb whose elements these are.
-    """
+    """What a task gave: blocks in order, its log, and what it cost. `ended`: the stage has nothing after this."""
 
     blocks: list[Block]
     log: TaskLog
@@ -47,7 +44,6 @@ class Outcome:
     ended: bool = False
     nbytes: int = 0
     elements: int = 0
-    number: int = -1
 
 
 @dataclass(slots=True)
@@ -74,8 +70,7 @@ class Task:
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
-        number = self.stage.stage.node.number
-        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number)
+        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ def fused_images(
     allow_truncated: bool = False,
     oriented: bool = False,
     fast: bool = False,
+    reference: bool = False,
 ) -> Failures:
     """Decode JPEGs, or a region of each, resize them bilinearly to `size`, apply `steps`, and write row i of `out`.
 
@@ -69,6 +70,7 @@ def fused_images(
     `kernels.image.decode_jpeg`; regions and sizes are those of upright images then.
     fast: a region of at least twice `size` may be decoded at 1/2, 1/4 or 1/8 of its sides, at least `size` still. Equal
     on smooth images, and free of the aliasing that bilinear shrinking by two or more has; so not to the bit.
+    reference: libjpeg-turbo decodes all files, also the baseline ones that our own decoder is for: its slow twin.
     Returns: the rows that failed, each with a reason, in order; they are zeros in `out`.
     Raises: ValueError, TypeError: steps or arrays that do not fit together; nothing was written then.
     Cost: the decoder's, plus 110 to 160 us for 224 x 224 float32 (benchmarks/micro/fused_image.py); one thread, no
@@ -88,6 +90,7 @@ def fused_images(
         allow_truncated,
         oriented,
         fast,
+        reference,
     )
 
 

@@ -26,7 +26,6 @@ from penstock.graph.nodes import (
     FlatMap,
     Generator,
     GroupByWindow,
-    IgnoreErrors,
     Indexed,
     IndexedLines,
     Interleave,
@@ -260,5 +259,4 @@ LOWER: dict[type[Node], Lower] = {
     Choose: _in_order,
     Prefetch: _prefetch,
     WithOptions: _pass_through,
-    IgnoreErrors: _pass_through,
 }

@@ -386,3 +386,15 @@ def test_other_regions_are_those_of_the_ops(height, width, share, data):
 def test_regions_of_unknown_kind_or_another_number_are_refused(regions):
     with pytest.raises((ValueError, TypeError)):
         fused_images([JPEG] * 2, np.empty((2, 4, 4, 3), np.uint8), regions=regions)
+
+
+@settings(max_examples=60)
+@given(jpeg=jpegs(), data=st.data())
+def test_our_decoder_gives_the_pixels_of_libjpeg_turbo(jpeg, data):
+    contents, shape = jpeg[0], jpeg_shapes([jpeg[0]])[0][0].tolist()
+    box = data.draw(regions(shape[0], shape[1]))
+    for channels in (1, 3):
+        ours, twin = np.empty((2, 1, *box[2:], channels), np.uint8)
+        assert fused_images([contents], ours, regions=np.array([box]), channels=channels) == []
+        assert fused_images([contents], twin, regions=np.array([box]), channels=channels, reference=True) == []
+        np.testing.assert_array_equal(ours, twin)

@@ -1,4 +1,4 @@
-//! A libjpeg-turbo decompressor that is used again and again, and reads only the blocks that a region needs.
+//! A libjpeg-turbo decompressor that reads only the blocks that a region needs; before it, `baseline` is asked.
 //!
 //! A region is equal to the same part of the whole image. Chroma that is stored at half the width is interpolated between
 //! neighbours, except at the edge of what is decoded; so the decoded window is wider than the region where it can be.
@@ -9,6 +9,7 @@ use std::ffi::{c_int, CStr};
 
 use turbojpeg_sys as tj;
 
+use super::baseline::Baseline;
 use super::markers::Markers;
 use crate::exif::Orientation;
 use crate::fault::{check_pixels, DecodeFault};
@@ -27,7 +28,7 @@ const MARGIN: usize = 2;
 /// those within two of them.
 const SMOOTHED_BLOCKS: usize = 3;
 /// Bytes kept after the last pixel, so that a kernel may load whole vectors.
-const PADDING: usize = 64;
+pub(super) const PADDING: usize = 64;
 
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub struct Reading {
     pub allow_truncated: bool,
     /// Heights, widths and regions are those of the upright image.
     pub is_oriented: bool,
+    /// libjpeg-turbo decodes every file, also those that `baseline` would: its slow twin.
+    pub is_reference: bool,
 }
 
 /// What to decode. With a `target` (height, width), the region may come at 1/2, 1/4 or 1/8 of its size, not below it.
@@ -63,7 +66,7 @@ pub struct Window {
     pub orientation: Orientation,
 }
 
-/// Run `work` with the decoder of this thread. One that failed may be halfway through a header, and is not used again.
+/// Run `work` with the decoder of this thread; one that failed is not used again.
 pub fn with_decoder<R>(work: impl FnOnce(&mut Decoder) -> Result<R, DecodeFault>) -> Result<R, DecodeFault> {
     thread_local!(static DECODER: RefCell<Option<Decoder>> = const { RefCell::new(None) });
     DECODER.with_borrow_mut(|slot| {
@@ -76,6 +79,8 @@ pub fn with_decoder<R>(work: impl FnOnce(&mut Decoder) -> Result<R, DecodeFault>
 
 pub struct Decoder {
     handle: tj::tjhandle,
+    /// Asked first.
+    baseline: Box<Baseline>,
 }
 
 enum Trouble {
@@ -124,14 +129,16 @@ fn scaled(header: Header, region: Region, parts: usize) -> (Header, [(f32, f32);
 
 impl Decoder {
     fn new() -> Result<Self, DecodeFault> {
-        // SAFETY: makes a new handle or returns null; nothing is passed in.
-        let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
-        if handle.is_null() {
-            return Err(DecodeFault::new("no memory for a JPEG decoder"));
-        }
-        let decoder = Self { handle };
-        decoder.set(tj::TJPARAM_TJPARAM_SCANLIMIT, SCAN_LIMIT);
-        Ok(decoder)
+        Ok(Self { handle: new_handle()?, baseline: Box::default() })
+    }
+
+    /// Forget all files: the library keeps tables, which a file that lacks its own would be decoded with.
+    fn renew(&mut self) -> Result<(), DecodeFault> {
+        let handle = new_handle()?;
+        // SAFETY: made by `new_handle`, destroyed once: another takes its place.
+        unsafe { tj::tj3Destroy(std::mem::replace(&mut self.handle, handle)) };
+        self.set(tj::TJPARAM_TJPARAM_SCANLIMIT, SCAN_LIMIT);
+        Ok(())
     }
 
     /// Decode what is asked for into `out`, which grows and is used again; `PADDING` bytes follow the last row.
@@ -139,15 +146,19 @@ impl Decoder {
         if !data.starts_with(b"\xff\xd8") {
             return Err(DecodeFault::not_a("JPEG", data));
         }
+        if let Some(window) = self.baseline.decode(data, request, out) {
+            return Ok(window);
+        }
+        self.renew()?;
         // Stopped at the first warning, a short file that claims to be large does not have its missing pixels made up.
         let input = Input { data, stops: true, allow_truncated: request.reading.allow_truncated };
         match self.attempt(input, request, out) {
             Err(Trouble::Harmless) => {
-                *self = Self::new()?;
+                self.renew()?;
                 self.attempt(Input { stops: false, ..input }, request, out)
             }
             Err(Trouble::Ended) => {
-                *self = Self::new()?;
+                self.renew()?;
                 let data = Markers::walk(data).without_cut_segment(data);
                 self.attempt(Input { data, stops: false, ..input }, request, out)
             }
@@ -334,9 +345,18 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        // SAFETY: made by `new`, destroyed once.
+        // SAFETY: made by `new_handle`, destroyed once.
         unsafe { tj::tj3Destroy(self.handle) };
     }
+}
+
+fn new_handle() -> Result<tj::tjhandle, DecodeFault> {
+    // SAFETY: makes a new handle or returns null; nothing is passed in.
+    let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
+    if handle.is_null() {
+        return Err(DecodeFault::new("no memory for a JPEG decoder"));
+    }
+    Ok(handle)
 }
 
 fn no_end(data: &[u8]) -> DecodeFault {
@@ -344,7 +364,7 @@ fn no_end(data: &[u8]) -> DecodeFault {
 }
 
 /// At least `len` bytes; a larger buffer is fresh zero pages, which cost nothing until they are written.
-fn grow(buffer: &mut Vec<u8>, len: usize) {
+pub(super) fn grow(buffer: &mut Vec<u8>, len: usize) {
     if buffer.len() < len {
         *buffer = vec![0; len];
     }

@@ -27,7 +27,6 @@ from penstock.graph.nodes import (
     Chain,
     Concatenate,
     Filter,
-    IgnoreErrors,
     Map,
     Permute,
     Prefetch,
@@ -53,7 +52,7 @@ class Puller:
 
     def blocks(self, node: Node, scope: Scope) -> Iterator[Block]:
         """The blocks of `node`, in order; the last may hold a failure. Closing the iterator ends the sources below."""
-        if isinstance(node, Prefetch | WithOptions | IgnoreErrors):
+        if isinstance(node, Prefetch | WithOptions):
             return self.blocks(node.input, scope)
         if isinstance(node, Map | Filter | Chain | Unbatch):
             return self._segment(node, scope)

@@ -108,9 +108,7 @@ class GeneratorSource:
 
     def _wrap(self, error: Exception, index: int) -> SourceError:
         wrapped = SourceError(
-            f"the generator raised {type(error).__name__}: {error}",
-            where=f"{self._node.label}, element {index}",
-            remedy="a generator cannot go on after it raised; catch the error inside it to do so",
+            f"the generator raised {type(error).__name__}: {error}", where=f"{self._node.label}, element {index}"
         )
         wrapped.__cause__ = error
         return wrapped

@@ -13,7 +13,6 @@ from penstock.block.columns import Column
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
-from penstock.graph.nodes.fallible import Fallible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,7 +104,7 @@ class Random(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Indexed(Fallible):
+class Indexed(Node):
     """Any object with `__len__` and `__getitem__`; `__getitems__` fetches several at once where there is one."""
 
     obj: Any
@@ -115,10 +114,7 @@ class Indexed(Fallible):
     verb: ClassVar[str] = "from_source"
 
     def cardinality(self) -> int:
-        return UNKNOWN if self.drops and self.count else self.count
-
-    def index_obstacle(self) -> str | None:
-        return "drops elements that fail" if self.drops else None
+        return self.count
 
     def signature(self) -> Signature | None:
         return self.memo.signature
