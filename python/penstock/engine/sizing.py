@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-TARGET_SECONDS = 0.008
+TARGET_SECONDS = 0.016
 HANDED_OVER_SECONDS = 0.032  # for a worker process: handing a block over and back costs some 0.3 ms
 TARGET_BYTES = 4 * 2**20
+MADE_ROW_SECONDS = 50e-6  # rows that take this long in a thread are made, not moved, and written past the caches
+MADE_TARGET_BYTES = 16 * 2**20
 FIRST_ROWS = 8
 GROWTH = 8
 
@@ -34,7 +36,9 @@ class TaskSize:
         row_s = _smooth(self.row_s, seconds / rows)
         row_bytes = _smooth(self.row_bytes, nbytes / rows)
         by_time = target_s / row_s if row_s > 0 else float("inf")
-        by_bytes = TARGET_BYTES / row_bytes if row_bytes > 0 else float("inf")
+        is_made = row_s >= MADE_ROW_SECONDS and target_s == TARGET_SECONDS
+        target_bytes = MADE_TARGET_BYTES if is_made else TARGET_BYTES
+        by_bytes = target_bytes / row_bytes if row_bytes > 0 else float("inf")
         wanted = max(1, int(min(by_time, by_bytes, self.rows * GROWTH)))
         # Powers of two, and only when clearly off: tasks of one size reuse each other's buffers.
         rows = 1 << (wanted.bit_length() - 1)

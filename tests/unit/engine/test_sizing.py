@@ -24,6 +24,8 @@ SLOW, FAST = TARGET_SECONDS, TARGET_SECONDS / 4096
         pytest.param(8, 0.0, 0, 64, id="no cost at all"),
         pytest.param(64, 0.0, TARGET_BYTES // 8, 8, id="large rows bound it"),
         pytest.param(64, 0.0, TARGET_BYTES * 3, 1, id="rows larger than a task should be: one"),
+        pytest.param(16, TARGET_SECONDS / 20, TARGET_BYTES // 7, 16, id="large rows that take long: what time allows"),
+        pytest.param(64, TARGET_SECONDS / 80, TARGET_BYTES // 4, 16, id="up to a larger bound"),
     ],
 )
 def test_after_follows_the_cost_of_a_row(before: int, row_s: float, row_bytes: int, rows: int) -> None:
