@@ -77,6 +77,10 @@ def _noted(log: list[int]) -> Callable[[Any], Any]:
     return note
 
 
+def _ten(x: Any) -> Dataset:
+    return Dataset.range(10)
+
+
 def _running(total: Any, x: Any) -> tuple[Any, Any]:
     return total + x, total
 
@@ -92,8 +96,23 @@ def _running(total: Any, x: Any) -> tuple[Any, Any]:
         (lambda log: numbers(4000).map(_noted(log)).scan(np.int64(0), _running), 16),
         (lambda log: numbers(4000).map(_noted(log)).window(5, shift=2).map(lambda w: next(iter(w))), 40),
         (lambda log: Dataset.sample_from_datasets([stream(4000).map(_noted(log)), stream(4000)], seed=1), 80),
+        (lambda log: numbers(400).map(_noted(log)).flat_map(_ten), 16),
+        (lambda log: numbers(400).map(_noted(log)).interleave(_ten, 3, 2), 24),
+        (lambda log: numbers(400).map(_noted(log)).interleave(_ten, 3, num_parallel_calls=2), 40),
     ],
-    ids=["filter", "batch", "counts", "zip in repeat", "shuffle", "scan", "window", "sample"],
+    ids=[
+        "filter",
+        "batch",
+        "counts",
+        "zip in repeat",
+        "shuffle",
+        "scan",
+        "window",
+        "sample",
+        "flat_map",
+        "interleave",
+        "parallel interleave",
+    ],
 )
 def test_resuming_a_stream_computes_little_again(make: Callable[[list[int]], Dataset], bound: int) -> None:
     assert 0 < _computed_again(make, 100) <= bound

@@ -30,7 +30,8 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = STAR
     if isinstance(stage, ChainStage):
         return ChainRun(stage, scope, _openings(stage, scope, block_size, start), start)
     if isinstance(stage, NestedStage):
-        return ParallelRun(stage, scope, build(stage.inputs[0], scope, block_size), barrier_of, start)
+        source = build(stage.inputs[0], scope, block_size, start.input(0))
+        return ParallelRun(stage, scope, source, barrier_of, start)
     assert isinstance(stage, BarrierStage)
     if isinstance(node, Cache):
         kept = node.store.stream

@@ -555,7 +555,7 @@ class BarrierRun(RunningStage):
         def run(scope: Scope) -> tuple[list[Block], bool]:
             if self._refill[number]:
                 raise ended_early(self.inputs[number].stage.node, self._refill[number])
-            self._tells = False  # an input has ended, which a carry does not say
+            self._tells = self._barrier.carries_past_end
             blocks = self._measured(lambda: self._barrier.finish(number, scope), scope)
             self._note(blocks)
             return blocks, self._barrier.wants is None

@@ -46,11 +46,17 @@ class Pulled:
 class Child:
     """One nested dataset: opened when it is first pulled from; rows that were pulled and not taken."""
 
-    __slots__ = ("block", "blocks", "busy", "ended", "failure", "log", "parents", "row", "start", "waiting")
+    __slots__ = (
+        "block", "blocks", "busy", "drop", "ended", "failure", "given", "log", "number", "parents", "row", "start",
+        "waiting",
+    )  # fmt: skip
 
-    def __init__(self, parents: Block, row: int) -> None:
+    def __init__(self, parents: Block, row: int, number: int = 0, given: int = 0) -> None:
         self.parents = parents
         self.row = row
+        self.number = number  # of its element in the input
+        self.given = given  # rows that were taken
+        self.drop = given  # of those, how many a run before this one took: they come again, and go
         self.blocks: Iterator[Block] | None = None  # None: not opened
         self.log: TaskLog | None = None
         self.busy = False  # a task pulls from it
@@ -81,6 +87,7 @@ class Child:
         block = self.block
         assert block is not None
         start, self.start = self.start, self.start + count
+        self.given += count
         return block.slice(start, start + count)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -89,11 +90,35 @@ class Cycle:
         self._elements: deque[tuple[Block, int]] = deque()  # blocks of the input, and the next row of each
         self.ahead: deque[Child] = deque()  # children that wait for a slot
         self._rest_before_rounds = 0
+        self._pushed = 0  # elements that came
+        self._next = 0  # the number of the next that gets a child
 
     def push(self, block: Block) -> None:
         """More elements of the input."""
         if len(block):
             self._elements.append((block, 0))
+            self._pushed += len(block)
+
+    def carry(self) -> list[Any]:
+        """Which elements have a child, how many rows each has given, and whose turn it is: by age, the oldest is 0.
+
+        Children that wait for a slot have given nothing: their elements count as those that have none.
+        """
+        ahead = min((child.number for child in self.ahead), default=self._next)
+        oldest = min((child.number for child in self.slots if child is not None), default=ahead)
+        slots = [None if child is None else [child.number - oldest, child.given] for child in self.slots]
+        return [self._pushed - oldest, ahead - oldest, slots, self.place, self.turn]
+
+    def restore(self, carry: list[Any]) -> None:
+        """Stand where another stood, once the elements since its oldest have been pushed."""
+        _, following, slots, self.place, self.turn = carry
+        given = {entry[0]: (place, entry[1]) for place, entry in enumerate(slots) if entry is not None}
+        self.slots = [None] * len(slots)
+        for number in range(following):
+            child = self.next_child()
+            if child is not None and number in given:
+                place, rows = given[number]
+                self.slots[place] = Child(child.parents, child.row, number, rows)
 
     @property
     def has_elements(self) -> bool:
@@ -127,7 +152,8 @@ class Cycle:
         block, row = self._elements.popleft()
         if row + 1 < len(block):
             self._elements.appendleft((block, row + 1))
-        return Child(block, row)
+        self._next += 1
+        return Child(block, row, self._next - 1)
 
     def children(self) -> list[Child]:
         """Those there are, the one whose turn it is first, those that wait for a slot last."""
@@ -174,9 +200,12 @@ class Cycle:
 
     def _advance(self, child: Child) -> bool:
         """Go on to the next block that was pulled from the child; whether there is one."""
-        block = self._opener.checked(child.waiting.popleft(), child) if child.waiting else None
-        child.block, child.start = block, 0
-        return block is not None
+        child.block, child.start = None, 0
+        while child.waiting and not child.left:
+            child.block = block = self._opener.checked(child.waiting.popleft(), child)
+            child.start = 0 if block is None else min(child.drop, len(block))
+            child.drop -= child.start
+        return child.left > 0
 
     def _fill(self) -> bool:
         """Put a child where the turn is; whether there was an element for it."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from penstock.block.block import Block
 from penstock.block.origin import NOWHERE
-from penstock.engine.marks import START, Mark, Marked
+from penstock.engine.marks import START, History, Mark, Marked
 from penstock.engine.nested.child import Child, Opener, Pulled
 from penstock.engine.nested.cycle import Cut, Cycle, Need
 from penstock.engine.nested.inline import BarrierOf
@@ -41,7 +42,9 @@ class ParallelRun(RunningStage):
         self._input_failed: Block | None = None
         self._has_news = True  # since the last cut
         self._cut: Cut | None = None  # which a task will join
-        self._given = 0  # elements that were cut off: a state counts them, and a new run drops as many
+        self._history = History(start.input(0))
+        self._carried: list[Any] | None = None if start.at is None else start.at  # of another run, taken up at first
+        self._cut_mark = START  # of the first row of what a task will join
 
     def is_short(self) -> bool:
         return False  # a child may block at any element
@@ -53,7 +56,11 @@ class ParallelRun(RunningStage):
         """Go on to what came: elements of the input, rows of children. Here an end is noticed."""
         if self._exhausted or self.closed:
             return
+        if self._carried is not None and not self._carried[0]:
+            self._take_up(0)
         self._take_elements()
+        if self._carried is not None:
+            return  # elements that are to be taken up are still to come
         if not self.stage.ordered:
             if not self._pulls and self._cycle.is_empty():
                 self._end_of_input()
@@ -61,13 +68,11 @@ class ParallelRun(RunningStage):
             self._cut_next()
 
     def claim(self) -> Task | None:
-        if self.closed:
+        if self.closed or self._carried is not None:
             return None
         cut, self._cut = self._cut, None
         if cut is not None:
-            mark = START.after(self._given)
-            self._given += sum(map(len, cut.pieces))
-            return self._task(partial(_join, cut), 0, mark)
+            return self._task(partial(_join, cut), 0, self._cut_mark)
         if not self.may_start():
             return None
         if self.stage.ordered:
@@ -85,14 +90,28 @@ class ParallelRun(RunningStage):
     def _take_elements(self) -> None:
         """Go on to more elements of the input once those there were have children."""
         source = self.inputs[0]
-        while not self._cycle.has_elements and source.ready and self._input_failed is None:
-            block = source.take().block
+        while self._lacks_elements() and source.ready and self._input_failed is None:
+            marked = source.take(None if self._carried is None else max(1, self._carried[0]))
+            block = marked.block
+            self._history.push(marked.mark, len(block))
             self._cycle.push(block)
             self._has_news = True
+            self._take_up(len(block))
             if block.failure is not None:
                 self._input_failed = block
         if source.ended and not self._cycle.input_ended and self._input_failed is None:
             self._cycle.input_ended = self._has_news = True
+
+    def _lacks_elements(self) -> bool:
+        return self._carried is not None or not self._cycle.has_elements
+
+    def _take_up(self, came: int) -> None:
+        """Stand where the run stood whose mark this one began at, once its elements are there."""
+        if self._carried is not None:
+            self._carried = [self._carried[0] - came, *self._carried[1:]]
+            if self._carried[0] <= 0:
+                self._cycle.restore(self._carried)
+                self._carried = None
 
     def _open_ahead(self) -> list[Child]:
         """The children that may be pulled from, those whose turn comes first before the others."""
@@ -130,6 +149,8 @@ class ParallelRun(RunningStage):
 
     def _cut_next(self) -> None:
         """Cut off what has its turn and was pulled: it is joined by a task."""
+        carry = self._cycle.carry()
+        self._cut_mark = Mark(carry, (self._history.before_last(carry[0]),))
         cut = self._cycle.cut(self.scope, None)
         self._has_news = cut.need is Need.NOTHING
         if cut.need is Need.ELEMENT and self._input_failed is not None and not self._cycle.has_elements:

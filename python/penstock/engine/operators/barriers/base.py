@@ -21,9 +21,10 @@ from penstock.graph.node import Node
 
 
 class Barrier:
-    """Base: one input, passed through. `carries`: it has a `carry`."""
+    """Base: one input, passed through. `carries`: it has a `carry`; `carries_past_end`: also after an input ended."""
 
     carries: ClassVar[bool] = False
+    carries_past_end: ClassVar[bool] = False
 
     def __init__(self, node: Node, scope: Scope) -> None:
         self.node = node

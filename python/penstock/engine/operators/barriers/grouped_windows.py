@@ -38,6 +38,7 @@ class GroupByWindowBarrier(NestedBarrier):
     """A flat map over (key, dataset of the rows gathered), in the order in which they fill up."""
 
     node: GroupByWindow
+    carries = carries_past_end = False  # which rows wait for their group to fill would be a long list
 
     def __init__(self, node: GroupByWindow, scope: Scope, barrier_of: BarrierOf) -> None:
         super().__init__(node, scope, barrier_of)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.nested.child import Opener
@@ -17,6 +19,7 @@ class NestedBarrier(Barrier):
     """The elements of the datasets that a function returns, one dataset after another or in turns."""
 
     node: Nesting
+    carries = carries_past_end = True
 
     def __init__(self, node: Nesting, scope: Scope, barrier_of: BarrierOf) -> None:
         super().__init__(node, scope)
@@ -25,6 +28,7 @@ class NestedBarrier(Barrier):
         self._opener = Opener(node, scope, barrier_of)
         self._cycle = Cycle(self._opener, cycle_length, block_length)
         self._failure: Failure | None = None  # of the input, after all its elements
+        self._carried: list[Any] | None = None  # of another, whose elements are coming
 
     def feed(self, scope: Scope) -> bool:
         """Give the cycle more elements, where there are any that it has not; whether there were."""
@@ -57,6 +61,28 @@ class NestedBarrier(Barrier):
             self.wants = None
             blocks.append(empty_block(NOWHERE, self._failure))
         return blocks
+
+    def carry(self) -> Any:
+        return self._cycle.carry()
+
+    def held(self) -> tuple[int, ...]:
+        return (self._cycle.carry()[0],)
+
+    def restore(self, carry: list[Any]) -> None:
+        self._carried = carry
+        self._take_up(0)
+
+    def refill(self, source: int, block: Block, scope: Scope) -> None:
+        self._cycle.push(block)
+        self._take_up(len(block))
+
+    def _take_up(self, came: int) -> None:
+        if self._carried is None:
+            return
+        self._carried = [self._carried[0] - came, *self._carried[1:]]
+        if not self._carried[0]:
+            self._cycle.restore(self._carried)
+            self._carried, self.pending = None, True
 
     def close(self) -> None:
         self._cycle.close()
