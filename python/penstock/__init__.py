@@ -16,7 +16,15 @@ from penstock.dataset import Dataset
 from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
 from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.ops.math import cast, gather, one_hot
-from penstock.options import AUTOTUNE, AutoShardPolicy, AutotuneOptions, DistributeOptions, Options, ThreadingOptions
+from penstock.options import (
+    AUTOTUNE,
+    AutoShardPolicy,
+    AutotuneOptions,
+    DistributeOptions,
+    Options,
+    Retry,
+    ThreadingOptions,
+)
 from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
 from penstock.rng import Rng
 from penstock.trace.demand import function
@@ -36,6 +44,7 @@ __all__ = [
     "DistributeOptions",
     "FixedLengthRecordDataset",
     "Options",
+    "Retry",
     "Rng",
     "Spec",
     "TensorSpec",

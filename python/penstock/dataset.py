@@ -37,7 +37,7 @@ from penstock.verbs.sources import SourceVerbs
 from penstock.verbs.stateful import StatefulVerbs
 
 _NO_CLASSES = "class_names: no from_folder in this dataset"
-_ROADMAP = "see docs/explain/differences-from-tf-data.md"
+_ROADMAP = "see docs/reference/differences-from-tf-data.md"
 _NOT_YET = {
     **dict.fromkeys(("snapshot", "save", "ragged_batch"), _ROADMAP),
 }

@@ -6,6 +6,7 @@ attributes; the text is derived from them. An error of user code is wrapped once
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from dataclasses import dataclass
@@ -144,6 +145,10 @@ class CardinalityError(PenstockError, ValueError):
     """More or fewer elements came than was asserted; gives both numbers."""
 
 
+class TooManyErrorsError(PenstockError, RuntimeError):
+    """More elements were skipped than `Options.max_error_ratio` allows."""
+
+
 class NotResumableError(PenstockError, TypeError):
     """The state of this pipeline cannot be taken; names the verb and its line."""
 
@@ -178,3 +183,16 @@ class MissingDependencyError(PenstockError, ImportError):
 
 class PenstockWarning(UserWarning):
     """Something was done less well than asked; said once."""
+
+
+_PASSING = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
+_PASSING_CODES = {errno.EIO, errno.ESTALE, errno.EBUSY, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH}
+
+
+def may_pass(error: BaseException | None) -> bool:
+    """Whether trying again may help: a connection, a time limit, a busy or stale file; or what was caused by one."""
+    while error is not None:
+        if isinstance(error, _PASSING) or (isinstance(error, OSError) and error.errno in _PASSING_CODES):
+            return True
+        error = error.__cause__
+    return False

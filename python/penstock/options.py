@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Literal
 
-from penstock.errors import InvalidArgumentError
+from penstock.errors import InvalidArgumentError, may_pass
 from penstock.units import parse_bytes
 
 AUTOTUNE = -1
@@ -54,6 +54,42 @@ class DistributeOptions:
     auto_shard_policy: str | int | AutoShardPolicy | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """`on_error=Retry(...)`: call the function again, for faults that may pass.
+
+    times: calls after the first one. backoff: seconds before the first of them; it doubles each time. on: exceptions to
+    try again; None: those that may pass (`penstock.errors.may_pass`: connections, time limits, busy files). then: what
+    happens when the last call fails, or at once for another fault: "raise", or "skip" the element.
+
+    Random ops of the element draw the same each time, so an element that came at the second call is as at the first.
+    """
+
+    times: int = 3
+    backoff: float = 0.1
+    on: type[Exception] | tuple[type[Exception], ...] | None = None
+    then: Literal["raise", "skip"] = "raise"
+
+    def __post_init__(self) -> None:
+        require_integer("Retry", "times", self.times, minimum=1)
+        backoff: Any = self.backoff
+        if isinstance(backoff, bool) or not isinstance(backoff, int | float) or not backoff >= 0:
+            raise InvalidArgumentError("Retry: backoff", got=repr(backoff), expected="seconds, 0 or more")
+        kinds: Any = self.on if isinstance(self.on, tuple) else () if self.on is None else (self.on,)
+        if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+            raise InvalidArgumentError("Retry: on", got=repr(self.on), expected="exception classes, or None")
+        if self.then not in ("raise", "skip"):
+            raise InvalidArgumentError("Retry: then", got=repr(self.then), expected="'raise' or 'skip'")
+
+    def covers(self, error: Exception) -> bool:
+        """Whether to try again after `error`."""
+        return may_pass(error) if self.on is None else isinstance(error, self.on)
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds before call number `attempt` (from 1) after the first."""
+        return self.backoff * 2.0 ** (attempt - 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Limits and defaults of a pipeline, attached with `ds.with_options(...)`; later ones win, field by field.
@@ -69,6 +105,8 @@ class Options:
     max_image_pixels: height times width that the header of an image may claim before it is refused, unread; default
         178,956,970 (where Pillow refuses). For the functions of map and filter, wherever they run.
     block_size: elements per block, instead of a measured size; never changes a result.
+    max_error_ratio: the largest share of its elements that `on_error="skip"` or `ignore_errors` may leave out at one
+        verb, counted of at least 100; more end the iteration with TooManyErrorsError. None: any number.
     skip_rules: names of optimizer rules not to apply; never changes a result.
     autotune: what may be tuned, as tf.data's record of that name.
     threading: how many threads, likewise.
@@ -83,6 +121,7 @@ class Options:
     executor: Literal["threads", "processes", "inline"] | None = None
     max_image_pixels: int | None = None
     block_size: int | None = None
+    max_error_ratio: float | None = None
     skip_rules: frozenset[str] | None = None
     autotune: AutotuneOptions | None = None
     threading: ThreadingOptions | None = None
@@ -99,6 +138,9 @@ class Options:
             raise InvalidArgumentError(
                 "Options: executor", got=repr(self.executor), expected='"threads", "processes" or "inline"'
             )
+        share: Any = self.max_error_ratio
+        if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1):
+            raise InvalidArgumentError("Options: max_error_ratio", got=repr(share), expected="a share from 0 to 1")
         if isinstance(self.seed, str) and self.seed != "entropy":
             raise InvalidArgumentError("Options: seed", got=repr(self.seed), expected='an integer or "entropy"')
         if self.skip_rules is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from penstock.formats.lines import require_encoding
 from penstock.formats.records import RecordLayout
 from penstock.formats.streams import COMPRESSIONS
 from penstock.graph.node import Node, SignatureMemo
-from penstock.graph.nodes import CsvRows, FlatMap, Interleave, Lines, OnError, PackedRecords, RecordFiles
+from penstock.graph.nodes import CsvRows, FlatMap, Interleave, Lines, PackedRecords, RecordFiles
 from penstock.options import AUTOTUNE, require_integer
 from penstock.verbs.base import require_parallelism
 from penstock.verbs.nested import DEFAULT_CYCLE_LENGTH, node_of
@@ -103,7 +103,7 @@ def CsvDataset(  # noqa: N802, PLR0917  # tf.data's name, a class there, and its
     select_cols: Sequence[int] | None = None,
     exclude_cols: Sequence[int] | None = None,
     *,
-    on_error: OnError = "raise",
+    on_error: Literal["raise", "skip"] = "raise",
 ) -> Dataset:
     """The rows of CSV files as tuples of typed fields.
 
@@ -123,7 +123,7 @@ def CsvDataset(  # noqa: N802, PLR0917  # tf.data's name, a class there, and its
         )  # fmt: skip
     if len(str(field_delim)) != 1 or str(field_delim) in '"\r\n':
         raise InvalidArgumentError(f"{verb}: field_delim", got=repr(field_delim), expected="one character", where=where)
-    if on_error not in get_args(OnError):
+    if on_error not in ("raise", "skip"):
         raise InvalidArgumentError(f"{verb}: on_error", got=repr(on_error), expected='"raise" or "skip"', where=where)
     places, width = _places(count, select_cols, exclude_cols, where)
     columns = tuple(_csv_column(place, said, where) for place, said in zip(places, record_defaults, strict=True))

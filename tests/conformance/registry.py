@@ -212,6 +212,32 @@ class Squares:
         return {"n": index, "row": np.arange(3) * index * index}
 
 
+class Thirds(list[int]):
+    """Numbers, of which every third cannot be read."""
+
+    def __init__(self) -> None:
+        super().__init__(range(30))
+
+    def __getitem__(self, index: Any) -> Any:
+        if index % 3 == 2:
+            raise OSError("bad sector")
+        return index
+
+
+class Flaky:
+    """A function that breaks off `times` times on each element before it gives its result."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.calls: dict[int, int] = {}
+
+    def __call__(self, x: Any) -> Any:
+        self.calls[int(x)] = self.calls.get(int(x), 0) + 1
+        if self.calls[int(x)] % (self.times + 1):
+            raise ConnectionResetError("again")
+        return x * 3, float(ps.image.random_brightness(np.full((1, 1, 3), 0.5, dtype=np.float32), 0.2)[0, 0, 0])
+
+
 class Fetched(Squares):
     """The same, with `__getitems__` too."""
 
@@ -482,6 +508,31 @@ case("map_skip_batch", lambda _: numbers().map(odd_fails, on_error="skip").batch
 case(
     "map_skip_random", lambda _: numbers().map(odd_fails, on_error="skip").random_map(noisy), streams="map", varies=True
 )
+case("map_retry", lambda _: numbers().map(Flaky(2), on_error=ps.Retry(3, backoff=0)))
+case(
+    "map_retry_skip",
+    lambda _: numbers().map(odd_fails, on_error=ps.Retry(1, 0, on=ValueError, then="skip")).batch(3),
+    streams="map",
+)
+case("ignore_errors", lambda _: numbers().map(odd_fails).batch(3).ignore_errors().map(double), streams="map")
+case(
+    "ignore_errors_everywhere",
+    lambda _: (
+        Dataset.from_source(Thirds())
+        .filter(lambda x: odd_fails(x) >= 0)
+        .random_map(noisy)
+        .scan(0, lambda s, x: (s + 1, odd_fails(s % 5 // 4) + x[0]))
+        .ignore_errors()
+    ),
+    streams="from_source",
+)
+case(
+    "ignore_errors_nested",
+    lambda _: numbers(9).flat_map(lambda x: numbers(odd_fails(x)).map(lambda y: 6 // int(y % 3))).ignore_errors(),
+    streams="flat_map",
+    once=False,
+)
+case("ignore_errors_none", lambda _: numbers().map(double).ignore_errors(), streams="map")
 case("random_map", lambda _: numbers().random_map(noisy), varies=True)
 case("random_map_seeded", lambda _: numbers().random_map(noisy, seed=3), varies=True)
 case("random_map_shuffled", lambda _: numbers().shuffle().random_map(noisy).batch(4), varies=True)

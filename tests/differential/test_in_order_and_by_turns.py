@@ -191,3 +191,26 @@ def test_any_pipeline_scanned_or_mixed(tf: ModuleType, data: st.DataObject) -> N
         f"{twin.text}.scan(count)",
     )
     assert_counts_may_be_known(count)
+
+
+@settings(max_examples=8)
+@given(size=st.integers(0, 20), bad=st.integers(1, 5), taken=st.integers(0, 12), passes=st.integers(1, 2))
+def test_ignoring_errors(tf: ModuleType, size: int, bad: int, taken: int, passes: int) -> None:
+    def fails(x: Any) -> Any:
+        if x % bad == 1:
+            raise ValueError("bad")
+        return x * 2
+
+    def theirs_fails(x: Any) -> Any:
+        with tf.control_dependencies([tf.debugging.assert_none_equal(x % bad, np.int64(1))]):
+            return x * 2
+
+    for source in (int_range(tf, size), int_stream(tf, size)):
+        mapped = source.function("map", fails, theirs_fails)
+        for twin in (
+            mapped.verb("ignore_errors"),
+            mapped.verb("ignore_errors").verb("batch", 3),
+            mapped.verb("skip", 1).verb("repeat", passes).verb("ignore_errors").verb("take", taken),
+            mapped.function("filter", lambda x: x % 3 != 0, lambda x: x % 3 != 0).verb("ignore_errors"),
+        ):
+            assert_twins_agree(twin)

@@ -16,8 +16,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         ps,
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions "
-            "FixedLengthRecordDataset INFINITE_CARDINALITY Options Rng Spec TensorSpec TextLineDataset "
-            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot"
+            "FixedLengthRecordDataset INFINITE_CARDINALITY Options Retry Rng Spec TensorSpec TextLineDataset "
+            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot "
         ),
     ),
     "penstock.image": (
@@ -45,9 +45,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
         ps.Dataset,
         (
             "apply as_numpy_iterator assert_cardinality batch bucket_by_sequence_length cache cardinality "
-            "choose_from_datasets class_names concatenate counter distribute element_spec enumerate explain filter "
-            "flat_map from_array_file from_bytes from_folder from_generator from_source from_tensor_slices "
-            "from_tensors get_single_element group_by_window interleave iterator list_files map mix pack "
+            "choose_from_datasets class_names concatenate counter distribute element_spec enumerate explain "
+            "filter flat_map from_array_file from_bytes from_folder from_generator from_source from_tensor_slices "
+            "from_tensors get_single_element group_by_window ignore_errors interleave iterator list_files map mix "
+            "pack "
             "padded_batch peek prefetch random random_map range rebatch reduce rejection_resample repeat "
             "sample_from_datasets scan shard shuffle skip take take_while to_bytes to_keras tokens unbatch unique "
             "window with_options zip"
@@ -59,8 +60,8 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
 }
 
 OPTIONS = (
-    "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size skip_rules "
-    "autotune threading experimental_distribute"
+    "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size max_error_ratio "
+    "skip_rules autotune threading experimental_distribute"
 )
 
 

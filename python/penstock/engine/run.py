@@ -32,13 +32,14 @@ class RunLimits:
 
     workers: int
     ram_budget_bytes: int
+    max_error_ratio: float | None = None
 
 
 class Run:
     """Blocks of one epoch, in order, computed ahead of the consumer by worker threads."""
 
     def __init__(self, root: RunningStage, limits: RunLimits) -> None:
-        self.scheduler = Scheduler(root, limits.ram_budget_bytes)
+        self.scheduler = Scheduler(root, limits.ram_budget_bytes, limits.max_error_ratio)
         self._limits = limits
         # Re-entrant: a destructor may close the run from inside a locked region of the same thread.
         self._lock = threading.RLock()
@@ -49,6 +50,7 @@ class Run:
         self._closed = False
         self._pid = os.getpid()
         self._crash: BaseException | None = None
+        self._closing = root.scope.services.closing
         self._now = root.scope.services.clock.now
         self._left_at = self._now()  # when the consumer took its last block
         if not _live:
@@ -162,6 +164,7 @@ class Run:
         """Stop and leave nothing behind. Idempotent."""
         if os.getpid() != self._pid:
             return
+        self._closing.set()  # before the lock: whoever waits in a task may hold it
         with self._lock:
             first, self._closed = not self._closed, True
             threads = [pair for pair in self._threads if pair[0] is not threading.current_thread()]

@@ -14,6 +14,7 @@ from penstock.block.origin import NOWHERE
 from penstock.engine.marks import START, Marked
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.scope import Seen, Skipped, agree, disagreement
+from penstock.engine.share import SkippedShare
 from penstock.engine.stages import Outcome, RunningStage, SourceRun, Task
 from penstock.telemetry.tally import StepTotals
 
@@ -21,9 +22,10 @@ from penstock.telemetry.tally import StepTotals
 class Scheduler:
     """Owns the running stages. Every method is called under the run's lock."""
 
-    def __init__(self, root: RunningStage, ram_budget_bytes: int) -> None:
+    def __init__(self, root: RunningStage, ram_budget_bytes: int, max_error_ratio: float | None = None) -> None:
         self.root = root
         self._ram_budget_bytes = ram_budget_bytes
+        self._share = None if max_error_ratio is None else SkippedShare(max_error_ratio)
         self._closed = False
         self.seen: dict[int, Seen] = {}
         self.skipped: list[Skipped] = []
@@ -74,6 +76,8 @@ class Scheduler:
                 outcome.blocks = [empty_block(NOWHERE, Failure(disagreement(first, seen)))]
                 break
         self.skipped.extend(outcome.log.skipped)
+        if self._share is not None:
+            outcome.blocks = self._share.judged(outcome.number, outcome.blocks, outcome.log.skipped)
         for key, totals in outcome.log.tally.steps.items():
             known = self.totals.get(key)
             if known is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,7 +32,8 @@ class Services:
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
     block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
     findings: where functions were found to run best, by step. crowd: how many run at once in this iterator.
-    max_image_pixels: as the option, None for the default.
+    max_image_pixels: as the option, None for the default. closing: set when the run ends,
+    for whoever waits in it.
     """
 
     seed: int
@@ -47,16 +49,23 @@ class Services:
     optimized: Callable[[Node], Node] = lambda node: node
     findings: dict[tuple[int, str], Finding] = field(default_factory=dict)
     crowd: Crowd = field(default_factory=Crowd)
+    closing: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """One element dropped by `on_error="skip"`: where it came from, which verb dropped it, and why."""
+    """One element dropped by `on_error="skip"` or `ignore_errors`: where it came from, which verb dropped it, and why.
+
+    number, place: of the verb in the graph, and how many elements it had let through before in the same task; for the
+    engine's count.
+    """
 
     origin: str
     verb: str
     error: str
     traceback: str
+    number: int = -1
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,7 @@ class Scope:
 
     `passes` holds (node number, pass) for every repeat beyond its first pass, so that a pipeline without the repeat
     draws what the first pass draws. `destination`: where the last function of a task may write its results at once.
+    `rows_before`: elements let through before, where a block is computed row by row.
     `staging`: in a worker process, where large rows that a Python function returns are copied one by one, still warm.
     """
 
@@ -123,6 +133,7 @@ class Scope:
     log: TaskLog | None = None
     destination: Destination | None = None
     staging: Destination | None = None
+    rows_before: int = 0
 
     @property
     def task_log(self) -> TaskLog:

@@ -35,7 +35,10 @@ _SHORT_SECONDS = 0.001
 
 @dataclass(slots=True)
 class Outcome:
-    """What a task gave: blocks in order, its log, and what it cost. `ended`: the stage has nothing after this."""
+    """What a task gave: blocks in order, its log, and what it cost.
+
+    ended: the stage has nothing after this. number: of the verb whose elements these are.
+    """
 
     blocks: list[Block]
     log: TaskLog
@@ -44,6 +47,7 @@ class Outcome:
     ended: bool = False
     nbytes: int = 0
     elements: int = 0
+    number: int = -1
 
 
 @dataclass(slots=True)
@@ -70,7 +74,8 @@ class Task:
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
-        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements)
+        number = self.stage.stage.node.number
+        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,8 @@ from penstock.graph.node import Node
 from penstock.graph.nodes import WithOptions
 from penstock.options import Options
 
+_UNNUMBERED = ("with_options", "prefetch", "cache", "distribute", "ignore_errors")
+
 
 def nodes_of(root: Node) -> Iterator[Node]:
     """Every node once, inputs before what draws from them. Iterative: graphs may be deeper than the stack."""
@@ -40,7 +42,7 @@ def rebuild(root: Node, change: Callable[[Node, bool], Node]) -> Node:
 def numbered(root: Node) -> Node:
     """The graph with every node's place in it written down: equal graphs get equal numbers.
 
-    Options, prefetch, cache and distribute nodes take no number of their own, so adding one changes no draw.
+    Options, prefetch, cache, distribute and ignore_errors take no number of their own: adding one changes no draw.
     """
     chain = chain_of(root)
     if chain is not None:
@@ -49,7 +51,7 @@ def numbered(root: Node) -> Node:
     count = 0
     for node in nodes_of(root):
         numbers[id(node)] = count
-        count += node.verb not in ("with_options", "prefetch", "cache", "distribute")
+        count += node.verb not in _UNNUMBERED
     done: dict[int, Node] = {}
     for node in nodes_of(root):
         inputs = tuple(done[id(source)] for source in node.inputs)

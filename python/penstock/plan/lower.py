@@ -26,6 +26,7 @@ from penstock.graph.nodes import (
     FlatMap,
     Generator,
     GroupByWindow,
+    IgnoreErrors,
     Indexed,
     IndexedLines,
     Interleave,
@@ -259,4 +260,5 @@ LOWER: dict[type[Node], Lower] = {
     Choose: _in_order,
     Prefetch: _prefetch,
     WithOptions: _pass_through,
+    IgnoreErrors: _pass_through,
 }

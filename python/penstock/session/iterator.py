@@ -36,7 +36,7 @@ class PipelineIterator(Iterator[Any]):
 
     A context manager: leaving it, `close()`, exhausting, abandoning or interrupting it stops its threads. Delivered
     arrays are 64-byte aligned and writable when they come from `batch`, and their memory is recycled only when the last
-    reference to them has gone. `skipped` lists what `on_error="skip"` dropped.
+    reference to them has gone. `skipped` lists what `on_error="skip"` and `ignore_errors` dropped.
     """
 
     def __init__(self, root: Node, epoch: int, options: Options | None = None, kept: Kept | None = None) -> None:
@@ -109,7 +109,7 @@ class PipelineIterator(Iterator[Any]):
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
             scope = Scope(services_of(prepared, self._seed, self._kept, processes), self._epoch)
             root = build(prepared.plan.root, scope, prepared.options.block_size, self._began)
-            self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes))
+            self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes, prepared.options.max_error_ratio))
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the run closes itself at exit
         return self._run
@@ -140,7 +140,7 @@ class PipelineIterator(Iterator[Any]):
 
     @property
     def skipped(self) -> Sequence[Skipped]:
-        """What `on_error="skip"` dropped so far, in order: origin, verb, error, traceback."""
+        """What `on_error="skip"` and `ignore_errors` dropped so far, in order: origin, verb, error, traceback."""
         return () if self._run is None else tuple(self._run.scheduler.skipped)
 
     def stats(self) -> IteratorStats:

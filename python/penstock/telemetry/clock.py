@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from penstock.telemetry.waiting import is_gil_held, queued_s
 class Clock:
     """`now`: monotonic seconds. `cpu`, `queued`: seconds of the calling thread on a core, and waiting for one.
 
-    `is_gil_held`: by another thread.
+    `is_gil_held`: by another thread. `wait`: until so many seconds have passed or an event is set; whether it is.
     """
 
     now: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.thread_time
     queued: Callable[[], float] = queued_s
     is_gil_held: Callable[[], bool] = is_gil_held
+    wait: Callable[[threading.Event, float], bool] = lambda event, seconds: event.wait(seconds)

@@ -1,4 +1,4 @@
-"""Verbs that work element by element: map, random_map, filter, enumerate."""
+"""Verbs that work element by element: map, random_map, filter, ignore_errors, enumerate."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, Literal, Self
 
 from penstock.errors import InvalidArgumentError, Location, user_location
-from penstock.graph.nodes import Enumerate, Filter, Map
-from penstock.options import AUTOTUNE, require_integer
+from penstock.graph.ignore import ignoring
+from penstock.graph.nodes import Enumerate, Filter, IgnoreErrors, Map, OnError
+from penstock.options import AUTOTUNE, Retry, require_integer
 from penstock.verbs.base import Verbs, require_callable, require_parallelism, require_signature
 
 
@@ -22,7 +23,7 @@ class ElementVerbs(Verbs):
         *,
         output_signature: Any = None,
         executor: Literal["auto", "threads", "processes"] = "auto",
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: OnError = "raise",
         compile: bool = True,  # noqa: A002  # the word of tf.data, JAX and PyTorch for it
     ) -> Self:
         """`map_func` of each element. A tuple element arrives as separate arguments, a dict as one.
@@ -37,7 +38,8 @@ class ElementVerbs(Verbs):
 
         deterministic: False lets results arrive as they complete. output_signature: what it returns, else found by
         running the first element when asked for. on_error: "skip" drops elements for which it raises; they are
-        counted and kept in `iterator.skipped`.
+        counted and kept in `iterator.skipped`. A fault that may pass (a connection, a time limit) is never skipped:
+        `penstock.Retry(times, backoff)` calls the function again first.
         Raises, while iterating: UserFunctionError with your own traceback, the element's origin and this line;
         StructureError when a later result has another structure, dtype or rank; with processes, UnsupportedValueError
         when the function cannot be pickled, WorkerError when an element ends its worker again and again.
@@ -56,7 +58,7 @@ class ElementVerbs(Verbs):
         seed: int | None = None,
         output_signature: Any = None,
         executor: Literal["auto", "threads", "processes"] = "auto",
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: OnError = "raise",
         compile: bool = True,  # noqa: A002  # the word of tf.data, JAX and PyTorch for it
     ) -> Self:
         """`map_func(element, rng)`: as `map`, with a `penstock.Rng` of the element's own as the last argument.
@@ -79,7 +81,7 @@ class ElementVerbs(Verbs):
         deterministic: bool | None,
         output_signature: Any,
         executor: Literal["auto", "threads", "processes"],
-        on_error: Literal["raise", "skip"],
+        on_error: OnError,
         compile: bool = True,  # noqa: A002  # likewise
         takes_rng: bool = False,
         seed: int | None = None,
@@ -87,7 +89,7 @@ class ElementVerbs(Verbs):
         where = user_location()
         require_callable(verb, "map_func", function, where)
         _require_choice(verb, "executor", executor, ("auto", "threads", "processes"), where)
-        _require_choice(verb, "on_error", on_error, ("raise", "skip"), where)
+        _require_on_error(verb, on_error, where)
         declared = None if output_signature is None else require_signature(verb, output_signature, where)
         node = Map(
             inputs=(self._node,),
@@ -104,18 +106,35 @@ class ElementVerbs(Verbs):
         )
         return self._of(node)
 
-    def filter(self, predicate: Callable[..., Any], *, on_error: Literal["raise", "skip"] = "raise") -> Self:
+    def filter(self, predicate: Callable[..., Any], *, on_error: OnError = "raise") -> Self:
         """The elements for which `predicate` returns True (one bool). Cardinality is unknown from here on."""
         where = user_location()
         require_callable("filter", "predicate", predicate, where)
-        _require_choice("filter", "on_error", on_error, ("raise", "skip"), where)
+        _require_on_error("filter", on_error, where)
         return self._of(Filter(inputs=(self._node,), location=where, predicate=predicate, on_error=on_error))
+
+    def ignore_errors(self, log_warning: bool = False) -> Self:
+        """The elements below that could be computed: whatever a function or a source object raises drops its element.
+
+        Every step below goes on with the next element, so batches below are refilled. What is dropped is counted and
+        kept in `iterator.skipped`; `log_warning=True` warns of each. Not ignored: results of another structure or
+        dtype, rows that cannot be stacked, and what a generator raises, as no generator can go on after that.
+        """
+        where = user_location()
+        marked = ignoring(self._node, tells=bool(log_warning))
+        return self._of(IgnoreErrors(inputs=(marked,), location=where))
 
     def enumerate(self, start: int = 0) -> Self:
         """(position, element), positions as int64 from `start`."""
         where = user_location()
         first = require_integer("enumerate", "start", start, where=where)
         return self._of(Enumerate(inputs=(self._node,), location=where, start=first or 0))
+
+
+def _require_on_error(verb: str, value: Any, where: Location) -> None:
+    if not isinstance(value, Retry) and value not in ("raise", "skip"):
+        expected = "'raise' or 'skip' or penstock.Retry(...)"
+        raise InvalidArgumentError(f"{verb}: on_error", got=repr(value), expected=expected, where=where)
 
 
 def _require_choice(verb: str, name: str, value: Any, choices: tuple[str, ...], where: Location) -> None:

@@ -56,7 +56,9 @@ SHARPER: dict[str, tuple[Callable[[ps.Dataset], ps.Dataset], tuple[int, int, int
     "rebatch with a rest": (lambda d: d.batch(4).rebatch(3), (UNK, 0, INF, UNK)),
     "skip(-1)": (lambda d: d.skip(-1), (0, 0, 0, 0)),
     "filter": (lambda d: d.filter(lambda x: True), (UNK, 0, INF, UNK)),
-    "map that skips": (lambda d: d.map(lambda x: x, on_error="skip"), (UNK, UNK, INF, UNK)),
+    "map that skips": (lambda d: d.map(lambda x: x, on_error="skip"), (UNK, 0, INF, UNK)),
+    "map that is ignored": (lambda d: d.map(lambda x: x).ignore_errors(), (UNK, 0, INF, UNK)),
+    "nothing ignored": (lambda d: d.ignore_errors(), (10, 0, INF, UNK)),
     "sample with ten": (lambda d: ps.Dataset.sample_from_datasets([ps.Dataset.range(10), d]), (UNK, UNK, INF, UNK)),
     "sample with ten, stop": (
         lambda d: ps.Dataset.sample_from_datasets([ps.Dataset.range(10), d], stop_on_empty_dataset=True),

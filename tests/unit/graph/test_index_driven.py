@@ -32,7 +32,7 @@ INDEXED: dict[str, Callable[[], ps.Dataset]] = {
 OBSTACLES: dict[str, tuple[Callable[[], ps.Dataset], str, bool]] = {
     "from_generator": (unknown, "yields its elements in order only", False),
     "filter": (lambda: ten().filter(lambda x: True), "drops elements, so positions are not known", False),
-    "map": (lambda: ten().map(lambda x: x, on_error="skip"), 'drops elements (on_error="skip")', False),
+    "map": (lambda: ten().map(lambda x: x, on_error="skip"), "drops elements that fail", False),
     "unbatch": (
         lambda: ten().batch(2).unbatch(),
         "gives each element a number of rows known only when it is read",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -79,7 +80,8 @@ class RemoteFunction:
         for row in range(len(block)):
             one = block.slice(row, row + 1)
             try:
-                parts.append(self._run(one, scope))
+                before = scope.rows_before + sum(map(len, parts))
+                parts.append(self._run(one, replace(scope, rows_before=before)))
             except DiedError as error:
                 parts.append(empty_block(one.origins.take(_NONE), Failure(self._fatal(block, row, error))))
             if parts[-1].failure is not None:
@@ -166,7 +168,8 @@ class RemoteFunction:
             scope.services.warn(text)
         log = unpack_log(answer.log)
         scope.task_log.seen.extend(log.seen)
-        scope.task_log.skipped.extend(log.skipped)
+        before = scope.rows_before
+        scope.task_log.skipped.extend(replace(skipped, place=skipped.place + before) for skipped in log.skipped)
         scope.task_log.tally.absorb(log.tally.steps, answer.cpu_s)
         failure = block.failure if answer.keeps_failure else None
         if answer.failure is not None:

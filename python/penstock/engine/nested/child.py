@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,11 @@ from penstock.block.spec import Spec
 from penstock.block.tree import Structure
 from penstock.engine.nested.inline import BarrierOf, Puller
 from penstock.engine.nested.reuse import Functions
-from penstock.engine.operators.functions import empty_block, user_error
+from penstock.engine.operators.functions import empty_block, leave_out, user_error
 from penstock.engine.scope import Scope, Seen, TaskLog, agree, disagreement
 from penstock.engine.sizing import TaskSize
 from penstock.errors import PenstockError, StructureError
+from penstock.graph.ignore import ignoring
 from penstock.graph.node import Node
 from penstock.graph.nodes import Batch, Concatenate, Nesting, Range, Repeat, Shuffle, Skip, Slices, Take, Zip
 from penstock.graph.walk import chain_of, nodes_of, numbered
@@ -121,7 +122,10 @@ class Opener:
         parents, row = child.parents, child.row
         child.log = log = TaskLog(NoTally(self.scope.services.clock))
         ids = self._ids(parents.origins)
-        graph = self.scope.services.optimized(numbered(self._call(parents, row, ids)))
+        node = self._call(parents, row, ids)
+        if self.node.ignores:
+            node = ignoring(node, tells=self.node.tells)
+        graph = self.scope.services.optimized(numbered(node))
         if self._promised is None:
             self._promised = graph
         if _is_measured(graph):
@@ -164,7 +168,11 @@ class Opener:
             try:
                 child.blocks = self._open(child)
             except Exception as error:  # noqa: BLE001  # told in its turn, after the elements before it
-                return Pulled(None, ended=True, failure=Failure(error))
+                if not self.node.ignores:
+                    return Pulled(None, ended=True, failure=Failure(error))
+                cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+                leave_out(self.node, child.parents, child.row, cause, replace(self.scope, log=log), place=None)
+                return Pulled(None, ended=True)
         try:
             block = next(child.blocks, None)
         except Exception as error:  # noqa: BLE001  # a fault of one child must reach the consumer in its turn
@@ -214,7 +222,7 @@ class Opener:
         told = child.log
         assert told is not None
         if told.skipped:
-            log.skipped.extend(told.skipped)
+            log.skipped.extend(replace(skipped, number=-1) for skipped in told.skipped)
             told.skipped = []
         told.seen.clear()
         if told.tally.steps:

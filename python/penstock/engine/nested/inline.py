@@ -27,6 +27,7 @@ from penstock.graph.nodes import (
     Chain,
     Concatenate,
     Filter,
+    IgnoreErrors,
     Map,
     Permute,
     Prefetch,
@@ -52,7 +53,7 @@ class Puller:
 
     def blocks(self, node: Node, scope: Scope) -> Iterator[Block]:
         """The blocks of `node`, in order; the last may hold a failure. Closing the iterator ends the sources below."""
-        if isinstance(node, Prefetch | WithOptions):
+        if isinstance(node, Prefetch | WithOptions | IgnoreErrors):
             return self.blocks(node.input, scope)
         if isinstance(node, Map | Filter | Chain | Unbatch):
             return self._segment(node, scope)

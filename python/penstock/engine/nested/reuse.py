@@ -54,9 +54,9 @@ class Functions:
 
 def _settings(node: Map | Filter) -> tuple[Any, ...]:
     if isinstance(node, Filter):
-        return (node.on_error,)
+        return node.on_error, node.ignores, node.tells
     declared = None if node.declared is None else (node.declared.structure, node.declared.specs)
-    return node.on_error, node.compiles, node.takes_rng, node.seed, declared
+    return node.on_error, node.ignores, node.tells, node.compiles, node.takes_rng, node.seed, declared
 
 
 def _is_same(known: Any, function: Any) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,7 @@ class _Calls:
     ) -> None:
         self.node = node
         self.stops = isinstance(node, TakeWhile)
+        self.retry = None if isinstance(node, TakeWhile) else node.retry
         self.function = function
         self.takes_rng = takes_rng
         self.seed = seed
@@ -72,34 +75,87 @@ class _Calls:
                         arguments = element if splat else (element,)
                         if self.takes_rng:
                             arguments = (*arguments, Rng(key, int(ids()[row])))
-                        result = self.function(*arguments)
+                        try:
+                            result = self.function(*arguments)
+                        except Exception as error:
+                            if self.retry is None:
+                                raise
+                            rng = partial(_rng, key, ids, row) if self.takes_rng else None
+                            result = self._again(arguments, rng, error, current=current, scope=scope)
                         value = detached(result) if self.copies else shielded(result)
                         results.append(value if staged is None else staged.keep(value, len(results)))
                         kept.append(row)
                         if self.stops and not value:
                             return results, kept, None
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
-                    if isinstance(self.node, TakeWhile) or self.node.on_error == "raise":
+                    if isinstance(self.node, TakeWhile) or not self.node.leaves_out(error):
                         return results, kept, Failure(self.wrap(block, row, error))
-                    self.skip(block, row, error, scope)
+                    place = len(results) if isinstance(self.node, Map) else sum(map(bool, results))
+                    leave_out(self.node, block, row, error, scope, place=place)
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
 
     def wrap(self, block: Block, row: int, error: Exception) -> PenstockError:
         kind = "the function" if isinstance(self.node, Map) else "the predicate"
-        return user_error(self.node, block, row, error, kind)
+        skips = not isinstance(self.node, TakeWhile) and self.node.drops
+        return user_error(self.node, block, row, error, kind=kind, remedy=_NOT_SKIPPED if skips else None)
 
-    def skip(self, block: Block, row: int, error: Exception, scope: Scope) -> None:
-        text = "".join(traceback.format_exception(error))
-        where = f"{block.describe(row)}, value {preview(block.element(row))}"
-        scope.task_log.skipped.append(Skipped(where, self.node.label, f"{type(error).__name__}: {error}", text))
+    def _again(
+        self,
+        arguments: tuple[Any, ...],
+        rng: Callable[[], Rng] | None,
+        error: Exception,
+        *,
+        current: Any,
+        scope: Scope,
+    ) -> Any:
+        """What the function gives when it is called again, as often as `Retry` says. Raises: its last exception.
+
+        `rng`: makes its last argument anew, if that is a stream, so that it draws the same.
+        """
+        retry, services = self.retry, scope.services
+        assert retry is not None
+        for attempt in range(1, retry.times + 1):
+            if not retry.covers(error) or services.clock.wait(services.closing, retry.wait_s(attempt)):
+                break
+            current.op = int(self.takes_rng)
+            try:
+                return self.function(*(arguments if rng is None else (*arguments[:-1], rng())))
+            except Exception as again:  # noqa: BLE001  # raised below, if it is the last
+                error = again
+        raise error
 
 
-def user_error(node: Node, block: Block, row: int, error: Exception, kind: str = "the function") -> UserFunctionError:
+def _rng(key: int, ids: Callable[[], UInt64s], row: int) -> Rng:
+    """The stream of row `row`, from its beginning."""
+    return Rng(key, int(ids()[row]))
+
+
+_NOT_SKIPPED = 'a fault that may pass is not skipped: on_error=penstock.Retry(times, then="skip") tries again first'
+
+
+def leave_out(node: Node, block: Block, row: int, error: Exception, scope: Scope, *, place: int | None) -> None:
+    """Note that an element was dropped, and tell it if asked to.
+
+    `place`: how many `node` let through before in this task; None where its share is not counted.
+    """
+    text = "".join(traceback.format_exception(error))
+    where = f"{block.describe(row)}, value {preview(block.element(row))}"
+    said = f"{type(error).__name__}: {error}"
+    counted = (-1, 0) if place is None else (node.number, place + scope.rows_before)
+    scope.task_log.skipped.append(Skipped(where, node.label, said, text, *counted))
+    if getattr(node, "tells", False):
+        scope.services.warn(f"{node.label} left out {where}: {said}")
+
+
+def user_error(
+    node: Node, block: Block, row: int, error: Exception, *, kind: str = "the function", remedy: str | None = None
+) -> UserFunctionError:
     """What a function of `node` raised on row `row`, told with the element's origin and value and the verb's line."""
     wrapped = UserFunctionError(
         f"{kind} raised {type(error).__name__}: {error}",
         where=f"{node.label}, {block.describe(row)}, value {preview(block.element(row))}",
+        remedy=remedy,
     )
     wrapped.__cause__ = error
     return wrapped
@@ -159,12 +215,16 @@ def once(compute: Callable[[], UInt64s]) -> Callable[[], UInt64s]:
 
 def row_by_row(function: Callable[[Block, Scope], Block], block: Block, scope: Scope) -> Block | None:
     """Each row of a block through `function` alone; None when they do not go into one block, which Python tells."""
-    seen = scope.task_log.seen
-    before = len(seen)
-    rows = [function(block.slice(row, row + 1), scope.aside()) for row in range(len(block))]
+    seen, skipped = scope.task_log.seen, scope.task_log.skipped
+    before, skipped_before = len(seen), len(skipped)
+    rows: list[Block] = []
+    passed = scope.rows_before
+    for row in range(len(block)):
+        rows.append(function(block.slice(row, row + 1), replace(scope.aside(), rows_before=passed)))
+        passed += len(rows[-1])
     if all(agree(seen[before], later) for later in seen[before + 1 :]):
         return concat_blocks(rows)
-    del seen[before:]
+    del seen[before:], skipped[skipped_before:]
     return None
 
 
@@ -172,7 +232,7 @@ def left_out(node: Map | Filter | TakeWhile) -> frozenset[str]:
     """The rules that its program goes without. Which elements come must not depend on what is read of them."""
     if isinstance(node, TakeWhile):
         return node.without
-    return node.without | {"drop_unused_steps"} if node.on_error == "skip" else node.without
+    return node.without | {"drop_unused_steps"} if node.drops else node.without
 
 
 class MapFunction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from penstock.block.collate import detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn
 from penstock.block.origin import BatchOrigins, Origins
 from penstock.block.tree import LEAF
-from penstock.engine.operators.functions import collate, empty_block
-from penstock.engine.operators.positions import SourceOperator, is_consecutive
+from penstock.engine.operators.functions import collate, empty_block, leave_out
+from penstock.engine.operators.positions import IndexedOperator, SourceOperator, is_consecutive
 from penstock.engine.scope import Scope
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.nodes import Counter, Indexed, Random, Range, Slices
@@ -103,8 +103,14 @@ class IndexedObjectOperator(SourceOperator):
 
     node: Indexed
 
+    def __init__(self, node: Indexed, inputs: Sequence[IndexedOperator]) -> None:
+        super().__init__(node, inputs)
+        self.length = node.count
+
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         origins = self.origins(positions, scope)
+        if self.node.drops:
+            return self._without_failures(positions, origins, scope)
         results: list[Any] = []
         failure: Failure | None = None
         try:
@@ -116,6 +122,24 @@ class IndexedObjectOperator(SourceOperator):
         if not results:
             return empty_block(origins, failure)
         return collate(self.node, results, origins, failure, scope=scope, declared=None)
+
+    def _without_failures(self, positions: Indices, origins: Origins, scope: Scope) -> Block:
+        """The elements at `positions` but those for which the object raises."""
+        results: list[Any] = []
+        kept: list[int] = []
+        for row, position in enumerate(positions.tolist()):
+            try:
+                value = detached(next(self._values([position])))
+            except Exception as error:  # noqa: BLE001  # told with its place
+                numbers = Block(LEAF, (ArrayColumn(positions),), origins)
+                leave_out(self.node, numbers, row, error, scope, place=len(results))
+                continue
+            results.append(value)
+            kept.append(row)
+        origins = origins.take(np.array(kept, dtype=np.int64))
+        if not results:
+            return empty_block(origins)
+        return collate(self.node, results, origins, None, scope=scope, declared=None)
 
     def _values(self, positions: list[int]) -> Iterator[Any]:
         several = getattr(self.node.obj, "__getitems__", None)

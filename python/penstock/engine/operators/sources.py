@@ -108,7 +108,9 @@ class GeneratorSource:
 
     def _wrap(self, error: Exception, index: int) -> SourceError:
         wrapped = SourceError(
-            f"the generator raised {type(error).__name__}: {error}", where=f"{self._node.label}, element {index}"
+            f"the generator raised {type(error).__name__}: {error}",
+            where=f"{self._node.label}, element {index}",
+            remedy="a generator cannot go on after it raised; catch the error inside it to do so",
         )
         wrapped.__cause__ = error
         return wrapped

@@ -135,7 +135,7 @@ def _records(node: PackedRecords) -> tuple[Structure, Reader]:
 
 def _rows(node: CsvRows) -> tuple[Structure, Reader]:
     def read(file: LocalFile) -> Iterator[Chunk]:
-        for rows in read_rows(file, node.compression, node.form, skips=node.on_error == "skip"):
+        for rows in read_rows(file, node.compression, node.form, skips=node.drops):
             yield Chunk(rows.columns, rows.count, rows.error, rows.skipped)
 
     return node.structure, read

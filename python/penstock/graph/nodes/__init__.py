@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.distribution import Distribute, Policy, RankRows
-from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map, OnError
+from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
+from penstock.graph.nodes.fallible import OnError
 from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Rebatch, Unbatch
-from penstock.graph.nodes.keeping import Cache, Prefetch, WithOptions
+from penstock.graph.nodes.keeping import Cache, IgnoreErrors, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Window
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
@@ -36,6 +37,7 @@ __all__ = [
     "FlatMap",
     "Generator",
     "GroupByWindow",
+    "IgnoreErrors",
     "Indexed",
     "IndexedLines",
     "Interleave",

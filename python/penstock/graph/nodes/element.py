@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Literal
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure, tuple_of
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
+from penstock.graph.nodes.fallible import Fallible
 from penstock.options import AUTOTUNE
 
 Executor = Literal["auto", "threads", "processes"]
-OnError = Literal["raise", "skip"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Map(Node):
+class Map(Fallible):
     """`function` of each element; with `takes_rng`, of the element and its own random stream.
 
     without: rules that are not applied to its program (the driver writes them down).
@@ -28,7 +28,6 @@ class Map(Node):
     deterministic: bool | None = None
     declared: Signature | None = None
     executor: Executor = "auto"
-    on_error: OnError = "raise"
     compiles: bool = True
     takes_rng: bool = False
     seed: int | None = None
@@ -42,24 +41,24 @@ class Map(Node):
 
     def cardinality(self) -> int:
         count = self.input.cardinality()
-        return count if self.on_error == "raise" or count == INFINITE else UNKNOWN
+        return UNKNOWN if self.drops and count > 0 else count
 
     def signature(self) -> Signature | None:
         return self.declared or self.memo.signature
 
     def index_obstacle(self) -> str | None:
-        return None if self.on_error == "raise" else 'drops elements (on_error="skip")'
+        return "drops elements that fail" if self.drops else None
 
     def parameters(self) -> dict[str, Any]:
-        return {"on_error": self.on_error, "seed": self.seed} if self.takes_rng else {"on_error": self.on_error}
+        told = {"on_error": "skip" if self.drops else "raise"}
+        return {**told, "seed": self.seed} if self.takes_rng else told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Filter(Node):
+class Filter(Fallible):
     """The elements for which `predicate` is true. without: as for a map."""
 
     predicate: Callable[..., Any]
-    on_error: OnError = "raise"
     without: frozenset[str] = frozenset()
     verb: ClassVar[str] = "filter"
 

@@ -15,7 +15,7 @@ from penstock.formats.files import LocalFile
 from penstock.formats.line_index import LineIndex
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import UNKNOWN, Node, Signature
-from penstock.graph.nodes.element import OnError
+from penstock.graph.nodes.fallible import Fallible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,11 +125,10 @@ class PackedRecords(FileStream):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CsvRows(FileStream):
+class CsvRows(FileStream, Fallible):
     """Rows of CSV files: a tuple of one leaf a column."""
 
     form: CsvForm
-    on_error: OnError
     verb: ClassVar[str] = "CsvDataset"
 
     @cached_property
@@ -141,7 +140,12 @@ class CsvRows(FileStream):
 
     def parameters(self) -> dict[str, Any]:
         columns = [(column.place, str(column.dtype)) for column in self.form.columns]
-        return {**super().parameters(), "columns": columns, "header": self.form.header, "on_error": self.on_error}
+        return {
+            **super().parameters(),
+            "columns": columns,
+            "header": self.form.header,
+            "on_error": "skip" if self.drops else "raise",
+        }
 
 
 _TEXT = {dtype: Signature(Structure(), (Spec((), dtype),)) for dtype in (BYTES, STR)}

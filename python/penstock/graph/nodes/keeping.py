@@ -26,6 +26,13 @@ class Prefetch(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class IgnoreErrors(Node):
+    """What comes when every step below leaves out what fails there: the verb has marked them, this only says so."""
+
+    verb: ClassVar[str] = "ignore_errors"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WithOptions(Node):
     """Options for everything above it."""
 

@@ -15,12 +15,15 @@ from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
 class Nesting(Node):
     """`function` gives a dataset for each element; its elements are theirs.
 
-    `node_of(result)` is the node of what the function returned, None where that is no dataset.
+    `node_of(result)` is the node of what the function returned, None where that is no dataset. `ignores`, `tells`: as a
+    `Fallible` has them, for the function and for all that it returns.
     """
 
     function: Callable[..., Any]
     node_of: Callable[[Any], Node | None]
     memo: SignatureMemo = field(default_factory=SignatureMemo)
+    ignores: bool = False
+    tells: bool = False
 
     def cardinality(self) -> int:
         return 0 if self.input.cardinality() == 0 else UNKNOWN

@@ -13,6 +13,7 @@ from penstock.block.columns import Column
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
+from penstock.graph.nodes.fallible import Fallible
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,7 +105,7 @@ class Random(Node):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Indexed(Node):
+class Indexed(Fallible):
     """Any object with `__len__` and `__getitem__`; `__getitems__` fetches several at once where there is one."""
 
     obj: Any
@@ -114,7 +115,10 @@ class Indexed(Node):
     verb: ClassVar[str] = "from_source"
 
     def cardinality(self) -> int:
-        return self.count
+        return UNKNOWN if self.drops and self.count else self.count
+
+    def index_obstacle(self) -> str | None:
+        return "drops elements that fail" if self.drops else None
 
     def signature(self) -> Signature | None:
         return self.memo.signature

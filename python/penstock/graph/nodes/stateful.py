@@ -7,18 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
+from penstock.graph.nodes.fallible import Fallible
 
 _IN_ORDER = "needs every element before"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scan(Node):
+class Scan(Fallible):
     """(state, element) -> (state, output), from `initial_state` on."""
 
     initial_state: Any
     function: Callable[..., Any]
     memo: SignatureMemo = field(default_factory=SignatureMemo)
     verb: ClassVar[str] = "scan"
+
+    def cardinality(self) -> int:
+        count = self.input.cardinality()
+        return UNKNOWN if self.drops and count > 0 else count
 
     def signature(self) -> Signature | None:
         return self.memo.signature

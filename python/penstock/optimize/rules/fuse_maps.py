@@ -1,6 +1,7 @@
 """Adjacent maps and filters that run the same way become one segment: one task, one hand-over of a block.
 
-The same way means: equal settings, and both known to be pure or both not.
+The same way means: equal settings, and both known to be pure or both not. What may drop elements that fail ends its
+segment: how many it let through before one that failed is then what the segment put out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def rewrite(node: Node, is_root: bool) -> Node:
         return node
     below = node.input
     last = below.steps[-1] if isinstance(below, Chain) else below
-    if not isinstance(last, Map | Filter) or _way(last) != _way(node):
+    if not isinstance(last, Map | Filter) or _way(last) != _way(node) or last.drops:
         return node
     steps = below.steps if isinstance(below, Chain) else (below,)
     return Chain(inputs=below.inputs, location=node.location, number=node.number, steps=(*steps, node))

@@ -14,7 +14,7 @@ from penstock.optimize.rule import Rule
 
 
 def rewrite(node: Node, is_root: bool) -> Node:
-    if isinstance(node, Permute | Stride) and isinstance(node.input, Map) and node.input.on_error == "raise":
+    if isinstance(node, Permute | Stride) and isinstance(node.input, Map) and not node.input.drops:
         lower = node.input
         return replace(lower, inputs=(replace(node, inputs=lower.inputs),))
     return node

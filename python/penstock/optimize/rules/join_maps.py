@@ -1,7 +1,7 @@
 """Adjacent maps of one segment become one program, if all of them compile: what the last ones drop, none computes.
 
 A decoded image that the next map drops is not decoded, and decode, resize and normalise written as three maps still
-become one pass over the file. A map with `on_error="skip"` stays alone: which elements come must not depend on what is
+become one pass over the file. A map that may drop elements stays alone: which elements come must not depend on what is
 read of them; so does one with an `output_signature`, except as the last.
 """
 
@@ -39,7 +39,7 @@ def _joins(first: Node, second: Node) -> bool:
 
 
 def _is_compilable(node: Map) -> bool:
-    return node.compiles and node.on_error == "raise" and obstacle(node.function) is None
+    return node.compiles and node.on_error == "raise" and not node.ignores and obstacle(node.function) is None
 
 
 JOIN_MAPS = Rule("join_maps", rewrite)

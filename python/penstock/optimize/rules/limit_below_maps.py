@@ -28,7 +28,7 @@ def _limited(node: Node, limit: int) -> Node:
         limit += node.count
     elif isinstance(node, Take) and node.count >= 0:
         limit = min(limit, node.count)
-    elif not (isinstance(node, Enumerate | Prefetch) or (isinstance(node, Map) and node.on_error == "raise")):
+    elif not (isinstance(node, Enumerate | Prefetch) or (isinstance(node, Map) and not node.drops)):
         return node
     limited = _limited(node.input, limit)
     return node if limited is node.input else replace(node, inputs=(limited,))

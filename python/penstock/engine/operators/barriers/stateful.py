@@ -12,7 +12,7 @@ from penstock.block.collate import detached
 from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices
 from penstock.block.state import CarriedState
 from penstock.engine.operators.barriers.base import Barrier
-from penstock.engine.operators.functions import FilterFunction, collate, empty_block, user_error
+from penstock.engine.operators.functions import FilterFunction, collate, empty_block, leave_out, user_error
 from penstock.engine.scope import Scope
 from penstock.errors import PenstockError, StructureError
 from penstock.graph.nodes import Scan, TakeWhile, Unique
@@ -33,14 +33,18 @@ class ScanBarrier(Barrier):
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         if not len(block):
             return []
-        outputs, failure = self._outputs(block)
-        origins = block.origins if failure is None else block.origins.take(np.arange(len(outputs), dtype=np.int64))
+        outputs, rows, failure = self._outputs(block, scope)
+        origins = block.origins
+        if len(rows) < len(block):
+            origins = origins.take(np.array(rows, dtype=np.int64))
         if not outputs:
             return [empty_block(origins, failure)]
         return [collate(self.node, outputs, origins, failure, scope=scope, declared=None)]
 
-    def _outputs(self, block: Block) -> tuple[list[Any], Failure | None]:
+    def _outputs(self, block: Block, scope: Scope) -> tuple[list[Any], list[int], Failure | None]:
+        """The outputs, the rows they belong to, and what stopped them early."""
         outputs: list[Any] = []
+        rows: list[int] = []
         function, following = self.node.function, self._carried.next
         key = self.scope.key("map", self.node.number, None)
         with element_scope(key, block.origins.ids) as current:
@@ -49,14 +53,18 @@ class ScanBarrier(Barrier):
                 try:
                     returned = function(self._state, element)
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
-                    return outputs, Failure(user_error(self.node, block, row, error))
+                    if not self.node.leaves_out(error):
+                        return outputs, rows, Failure(user_error(self.node, block, row, error))
+                    leave_out(self.node, block, row, error, scope, place=len(outputs))
+                    continue
                 try:
                     state, output = _pair(returned)
                     self._state = following(state)
                 except PenstockError as error:
-                    return outputs, Failure(error.at(f"{self.node.label}, {block.describe(row)}"))
+                    return outputs, rows, Failure(error.at(f"{self.node.label}, {block.describe(row)}"))
                 outputs.append(detached(output))
-        return outputs, None
+                rows.append(row)
+        return outputs, rows, None
 
     def carry(self) -> Any:
         return self._carried.to_json(self._state)
