@@ -15,6 +15,7 @@ NAMES = (
     "compare.indexed_shuffle",
     "compare.packing",
     "compare.tokens",
+    "compare.cheap_maps",
     "compare.processes",
     "compare.images",
     "compare.images_validation",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from penstock.block.block import Block, holds_datasets
@@ -116,7 +117,8 @@ class Compiled:
 
 def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:
     """The first rows of `block`, or the first that the function does not raise on, and what it makes of them."""
-    for rows in (block.slice(0, _CHECKED_ROWS), *(block.slice(row, row + 1) for row in range(len(block)))):
+    single = (block.slice(row, row + 1) for row in range(len(block)))
+    for rows in chain([block.slice(0, _CHECKED_ROWS)], single):
         expected = eager(rows)
         is_whole = len(expected) == len(rows) and (expected.failure is None or expected.failure is rows.failure)
         if is_whole:
