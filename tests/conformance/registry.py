@@ -979,9 +979,9 @@ case("window_gaps", lambda _: stream().window(2, 5), streams="from_generator")
 case("window_strided_drop", lambda _: numbers().window(4, 3, 2, True), streams="window")
 case("window_nested", lambda _: Dataset.from_tensor_slices(images()).window(5), streams="window")
 case("window_text", lambda _: Dataset.from_tensor_slices(list("abcdefghij")).window(4, 2), streams="window")
-case("window_wide", lambda _: wide().window(4, 2).flat_map(lambda w: w.batch(4)), streams="window")
+case("window_wide", lambda _: wide().window(4, 2).flat_map(lambda w: w.batch(4)), streams="flat_map")
 case("window_endless", lambda _: numbers(7).repeat().window(3, 2), streams="window", endless=True, once=False)
-case("window_batches", lambda _: numbers().window(5, 1).flat_map(lambda w: w.batch(5)), streams="window")
+case("window_batches", lambda _: numbers().window(5, 1).flat_map(lambda w: w.batch(5)), streams="flat_map")
 case(
     "window_batches_of_two",
     lambda _: numbers().window(5, 3).flat_map(lambda w: w.batch(2, drop_remainder=True)),
@@ -990,7 +990,7 @@ case(
 case(
     "window_tuples",
     lambda _: Dataset.zip(numbers(), image_only()).window(3).flat_map(lambda a, b: Dataset.zip(a.batch(3), b.batch(3))),
-    streams="window",
+    streams="flat_map",
 )
 case("window_map", lambda _: numbers().window(4, 2).map(lambda w: sum(int(x) for x in w)), streams="window")
 case(

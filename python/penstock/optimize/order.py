@@ -12,6 +12,7 @@ from penstock.optimize.rules.join_maps import JOIN_MAPS
 from penstock.optimize.rules.limit_below_maps import LIMIT_BELOW_MAPS
 from penstock.optimize.rules.shuffle_to_permutation import SHUFFLE_TO_PERMUTATION
 from penstock.optimize.rules.slices_to_strides import SLICES_TO_STRIDES
+from penstock.optimize.rules.slide_windows import SLIDE_WINDOWS
 
 UNTIL_STABLE: tuple[Rule, ...] = (
     DROP_OPTIONS,  # first: the node below the last options is the root that the next rule keeps a prefetch at
@@ -21,6 +22,7 @@ UNTIL_STABLE: tuple[Rule, ...] = (
     INDICES_BELOW_MAPS,  # once they are index nodes
 )
 ONCE: tuple[Rule, ...] = (
+    SLIDE_WINDOWS,  # first: a window and the flat map above it are still two nodes beside each other
     LIMIT_BELOW_MAPS,  # only takes over streams are left, and maps are still single nodes it can see through
     FUSE_MAPS,  # late: a fused segment is opaque to every other rule
     JOIN_MAPS,  # but this one, which looks into it

@@ -14,7 +14,7 @@ from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, 
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, IgnoreErrors, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
-from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Window
+from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Slide, Window
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.packing import Pack
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
@@ -65,6 +65,7 @@ __all__ = [
     "Shuffle",
     "Skip",
     "Slices",
+    "Slide",
     "Stride",
     "Take",
     "TakeWhile",

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from penstock.block.spec import DatasetSpec
+from penstock.block.tree import Structure
 from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
 
 
@@ -120,3 +121,25 @@ class Window(Node):
             "stride": self.stride,
             "drop_remainder": self.drop_remainder,
         }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slide(Window):
+    """Batches of the rows of windows, gathered without making the windows: what a rule makes of window and flat_map.
+
+    `template` nests the leaves numbered `leaves`. `batch_label`: the verb that stacks. `memo`, `number`: of the
+    flat map in whose place it stands; `window_label`: of the window.
+    """
+
+    template: Structure
+    leaves: tuple[int, ...]
+    batch_label: str
+    window_label: str
+    memo: SignatureMemo
+    verb: ClassVar[str] = "flat_map"
+
+    def cardinality(self) -> int:
+        return 0 if self.input.cardinality() == 0 else UNKNOWN
+
+    def signature(self) -> Signature | None:
+        return self.memo.signature

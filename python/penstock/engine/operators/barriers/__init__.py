@@ -25,7 +25,7 @@ from penstock.engine.operators.barriers.packing import pack_barrier
 from penstock.engine.operators.barriers.resample import ResampleBarrier
 from penstock.engine.operators.barriers.shuffle import shuffle_barrier
 from penstock.engine.operators.barriers.stateful import ScanBarrier, TakeWhileBarrier, UniqueBarrier
-from penstock.engine.operators.barriers.windows import WindowBarrier
+from penstock.engine.operators.barriers.windows import SlideBarrier, WindowBarrier
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
@@ -49,6 +49,7 @@ from penstock.graph.nodes import (
     Shard,
     Shuffle,
     Skip,
+    Slide,
     Stride,
     Take,
     TakeWhile,
@@ -89,6 +90,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     GroupByWindow: _grouped,
     Interleave: _nested,
     Window: WindowBarrier,
+    Slide: SlideBarrier,
     AssertCardinality: AssertCardinalityBarrier,
     Scan: ScanBarrier,
     TakeWhile: TakeWhileBarrier,

@@ -9,16 +9,19 @@ import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks
 from penstock.block.columns import Column, DatasetsColumn, Indices
-from penstock.block.origin import NOWHERE, WindowOrigins
-from penstock.block.spec import DatasetSpec
+from penstock.block.origin import NOWHERE, BatchOrigins, ChildOrigins, SourceOrigins, WindowOrigins, ZipOrigins
+from penstock.block.spec import DatasetSpec, Spec
 from penstock.block.tree import LEAF, Structure
 from penstock.engine.cache import read_only
 from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.batching import stack_batches
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.scope import Scope
-from penstock.graph.nodes import Slices, Window
+from penstock.engine.scope import Scope, Seen
+from penstock.errors import PenstockError
+from penstock.graph.nodes import Slices, Slide, Window
 
 _BLOCK_WINDOWS = 1024
+_BLOCK_BYTES = 4 * 2**20
 
 
 class WindowBarrier(Barrier):
@@ -53,9 +56,9 @@ class WindowBarrier(Barrier):
         return self.more(scope)
 
     def more(self, scope: Scope) -> list[Block]:
-        due = self._due()
-        self.pending = due > _BLOCK_WINDOWS
-        blocks = [self._emit(min(due, _BLOCK_WINDOWS))] if due else []
+        due, at_once = self._due(), self._at_once()
+        self.pending = due > at_once
+        blocks = [self._emit(min(due, at_once), scope)] if due else []
         if not self.pending and (self._input_ended or self._failure is not None):
             self.wants = None
             if self._failure is not None:
@@ -80,7 +83,11 @@ class WindowBarrier(Barrier):
             return -(-max(0, self._seen - self._next) // self.node.shift)
         return max(0, (self._seen - self._next - self.node.span) // self.node.shift + 1)
 
-    def _emit(self, count: int) -> Block:
+    def _at_once(self) -> int:
+        """Windows of a block."""
+        return _BLOCK_WINDOWS
+
+    def _emit(self, count: int, scope: Scope) -> Block:
         """The next `count` windows, the last of which may be short."""
         node = self.node
         if len(self._kept) > 1:
@@ -88,7 +95,7 @@ class WindowBarrier(Barrier):
         rows = read_only(self._kept[0])
         starts = self._next + np.arange(count, dtype=np.int64) * node.shift
         counts: Indices = np.minimum(node.size, -(-(self._seen - starts) // node.stride))
-        windows = self._windows(rows, starts - self._first, counts)
+        windows = self._windows(rows, starts - self._first, counts, scope)
         self._next += count * node.shift
         gone = min(self._next, self._seen) - self._first
         rest = rows.slice(gone, len(rows))
@@ -99,7 +106,7 @@ class WindowBarrier(Barrier):
         self._first += gone
         return windows
 
-    def _windows(self, rows: Block, starts: Indices, counts: Indices) -> Block:
+    def _windows(self, rows: Block, starts: Indices, counts: Indices, scope: Scope) -> Block:
         stride = self.node.stride
         places = list(zip(starts.tolist(), counts.tolist(), strict=True))
         columns: list[Column] = []
@@ -121,3 +128,49 @@ def _cut(column: Column, start: int, count: int, stride: int) -> Column:
     if stride == 1:
         return column.slice(start, start + count)
     return column.take(start + stride * np.arange(count, dtype=np.int64))
+
+
+class SlideBarrier(WindowBarrier):
+    """The rows of each window stacked, all windows of a block at once: as if each had been batched by a flat map."""
+
+    node: Slide
+
+    def _at_once(self) -> int:
+        rows = sum(map(len, self._kept))
+        row_bytes = sum(block.nbytes for block in self._kept) // max(1, rows)
+        return max(1, min(_BLOCK_WINDOWS, _BLOCK_BYTES // max(1, row_bytes * self.node.size)))
+
+    def _windows(self, rows: Block, starts: Indices, counts: Indices, scope: Scope) -> Block:
+        node = self.node
+        ends = np.cumsum(counts)
+        inside = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - counts, counts)
+        chosen = rows.take(np.repeat(starts, counts) + node.stride * inside)
+        columns = tuple(chosen.columns[leaf] for leaf in node.leaves)
+        chosen = Block(node.template, columns, SourceOrigins(0, node.window_label, inside))
+        windows = WindowOrigins(rows.origins, starts, counts)
+        block = stack_batches(chosen, counts, scope.services.pool, node.batch_label)
+        return self._told(block, windows, counts, scope)
+
+    def _told(self, block: Block, windows: WindowOrigins, counts: Indices, scope: Scope) -> Block:
+        """The batches, with the origins that children would give them."""
+        node, count = self.node, len(block)
+        every = np.arange(len(counts), dtype=np.int64)
+        failure = block.failure
+        if failure is not None and isinstance(failure.error, PenstockError):
+            failure = Failure(failure.error.at(f"{node.label}, {windows.describe(count)}"))
+        if not count:
+            return empty_block(NOWHERE, failure)
+        # Child number n of a zip is node 2 n of it: a source, below its batch.
+        parts = tuple(
+            BatchOrigins(SourceOrigins(2 * n, node.window_label, np.zeros(len(counts), dtype=np.int64)), every, counts)
+            for n in range(len(node.leaves))
+        )
+        inner = parts[0] if node.template.is_leaf else ZipOrigins(parts)
+        origins = ChildOrigins(windows, every, inner).take(every[:count])
+        specs = tuple(spec if node.drop_remainder else _any_rows(spec) for spec in block.specs)
+        scope.task_log.seen.append(Seen(node.number, node.label, block.structure, specs, origins.describe(0)))
+        return Block(block.structure, block.columns, origins, failure)
+
+
+def _any_rows(spec: Spec) -> Spec:
+    return Spec((None, *spec.shape[1:]), spec.dtype) if spec.shape else spec
