@@ -508,13 +508,15 @@ case("map_skip_batch", lambda _: numbers().map(odd_fails, on_error="skip").batch
 case(
     "map_skip_random", lambda _: numbers().map(odd_fails, on_error="skip").random_map(noisy), streams="map", varies=True
 )
-case("map_retry", lambda _: numbers().map(Flaky(2), on_error=ps.Retry(3, backoff=0)))
+case("map_retry", lambda _: numbers().map(Flaky(2), on_error=ps.Retry(3, backoff=0)), varies=True)
 case(
     "map_retry_skip",
     lambda _: numbers().map(odd_fails, on_error=ps.Retry(1, 0, on=ValueError, then="skip")).batch(3),
     streams="map",
 )
-case("ignore_errors", lambda _: numbers().map(odd_fails).batch(3).ignore_errors().map(double), streams="map")
+case(
+    "ignore_errors", lambda _: numbers().map(odd_fails).batch(3).ignore_errors().map(double), streams="map", once=False
+)
 case(
     "ignore_errors_everywhere",
     lambda _: (
@@ -1062,6 +1064,20 @@ case("shuffle_batches", lambda _: numbers().batch(4).shuffle(), varies=True)
 case("shuffle_stream", lambda _: stream().shuffle(5), streams="from_generator", varies=True)
 case("shuffle_stream_all", lambda _: stream().shuffle(), streams="from_generator", varies=True)
 case("shuffle_stream_one", lambda _: stream().shuffle(1), streams="from_generator")
+case("shuffle_early", lambda _: stream().shuffle(16, start_early=True), streams="from_generator", varies=True)
+case(
+    "shuffle_early_large",
+    lambda _: numbers(90).filter(is_even).shuffle(40, start_early=True).batch(4),
+    streams="filter",
+    varies=True,
+)
+case("shuffle_early_indexed", lambda _: numbers().shuffle(4, start_early=True), varies=True)
+case("shuffle_endless", lambda _: numbers(7).repeat().shuffle(5).batch(2), varies=True, endless=True, once=False)
+case(
+    "shuffle_endless_taken",
+    lambda _: Dataset.counter().map(double).shuffle(10).random_map(noisy).take(27),
+    varies=True,
+)
 case("shuffle_filter", lambda _: numbers().filter(is_even).shuffle(4).batch(3), streams="filter", varies=True)
 case("shuffle_one", lambda _: numbers(1).shuffle())
 case("shuffle_none", lambda _: numbers(0).shuffle())

@@ -51,8 +51,8 @@ def check_graph(root: Node) -> None:
         if legal and isinstance(node, Stride):
             legal, law = becomes_index_driven(node.input), "only an index-driven input can be addressed by number"
         if legal and isinstance(node, Permute):
-            legal = is_index_driven(node.input) and node.input.cardinality() >= 0
-            law = "only a finite, index-driven range can be permuted"
+            legal = is_index_driven(node.input) and (node.input.cardinality() >= 0 or node.window is not None)
+            law = "only an index-driven range can be permuted, one without end by windows"
         if legal and isinstance(node, Chain):
             legal, law = all(isinstance(s, Map | Filter) for s in node.steps), "a segment holds maps and filters"
         if not legal:

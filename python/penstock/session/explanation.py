@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.graph.node import Node, is_index_driven
+from penstock.graph.node import Node, index_obstacle, is_index_driven
+from penstock.graph.nodes import Permute, Shuffle
 from penstock.graph.render import graph_difference, render_graph
 from penstock.graph.walk import nodes_of
 from penstock.plan.stage import Stage
@@ -22,6 +23,7 @@ def explain(root: Node) -> str:
     functions = function_lines(prepared)
     if functions:
         lines += ["functions:", *(f"  {line}" for line in functions)]
+    lines += _shuffle_lines(prepared.plan.graph)
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]
     obstacle = prepared.plan.state_obstacle
@@ -33,6 +35,21 @@ def explain(root: Node) -> str:
         f"blocks ({budget.memory_reason})"
     )
     return "\n".join(lines)
+
+
+def _shuffle_lines(graph: Node) -> list[str]:
+    """How each shuffle shuffles."""
+    lines = []
+    for node in nodes_of(graph):
+        if isinstance(node, Permute) and node.window is None:
+            lines.append(f"  {node.label}: a permutation of all {node.cardinality()}, computed; nothing is stored")
+        elif isinstance(node, Permute):
+            lines.append(f"  {node.label}: each window of {node.window} permuted, computed; nothing is stored")
+        elif isinstance(node, Shuffle):
+            early = ", which delivers from a sixteenth on" if node.start_early else ""
+            why = index_obstacle(node.input) or "its rule is skipped"
+            lines.append(f"  {node.label}: a buffer of {node.size}{early}, because {why}")
+    return ["order:", *lines] if lines else []
 
 
 def _stage_lines(stage: Stage) -> list[str]:

@@ -15,14 +15,23 @@ class OrderVerbs(Verbs):
     """shuffle, repeat, take, skip, shard, concatenate."""
 
     def shuffle(
-        self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool | None = True
+        self,
+        buffer_size: int | None = None,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        *,
+        start_early: bool = False,
     ) -> Self:
-        """A random order, the same for the same seed and epoch.
+        """A random order, the same for the same seed and epoch; `explain()` says which of these it is.
 
         Over a finite input with random access the whole range is permuted, whatever `buffer_size`: a full shuffle that
-        stores nothing and starts at once. Over a stream a buffer of `buffer_size` elements is kept, as in tf.data; None
-        means all of it where the length is known, else 16384. `seed=None` derives from `Options.seed`;
-        `reshuffle_each_iteration=False` gives every epoch one order.
+        stores nothing and starts at once. Over an endless one, each window of `buffer_size` elements is permuted in its
+        own way, at no more cost. Over a stream a buffer of `buffer_size` elements is kept, as in tf.data. None means
+        all of it where the length is known, else 16384.
+
+        `seed=None` derives from `Options.seed`; `reshuffle_each_iteration=False` gives every epoch one order.
+        `start_early` has a buffer deliver before it is full: from a sixteenth of it on, one element for two that
+        arrive; the first elements are then mixed less.
         """
         where = user_location()
         size = None if buffer_size == AUTOTUNE else buffer_size
@@ -33,6 +42,7 @@ class OrderVerbs(Verbs):
                 buffer_size=require_integer("shuffle", "buffer_size", size, minimum=1, optional=True, where=where),
                 seed=require_integer("shuffle", "seed", seed, optional=True, where=where),
                 reshuffle_each_iteration=reshuffle_each_iteration is not False,
+                start_early=bool(start_early),
             )
         )
 

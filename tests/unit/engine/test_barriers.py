@@ -65,6 +65,8 @@ MAKES: dict[str, Callable[[ps.Dataset], ps.Dataset]] = {
     "shuffle(40)": lambda d: d.shuffle(40, seed=3),
     "shuffle(1000)": lambda d: d.shuffle(1000, seed=3),
     "shuffle()": lambda d: d.shuffle(seed=3),
+    "shuffle(33, early)": lambda d: d.shuffle(33, seed=3, start_early=True),
+    "shuffle(5, early)": lambda d: d.shuffle(5, seed=3, start_early=True),
     "batch(1)": lambda d: d.batch(1),
     "batch(7)": lambda d: d.batch(7),
     "batch(7, drop_remainder)": lambda d: d.batch(7, drop_remainder=True),
@@ -143,6 +145,21 @@ def test_shuffle_gives_each_element_once(buffer: int, seed: int, cuts: list[int]
 def test_shuffle_lets_no_element_leave_before_it_can_have_come(buffer: int, seed: int) -> None:
     shuffled = _feed(_barrier(_stream().shuffle(buffer, seed=seed)), cut(COUNT, [4]))
     assert all(element <= place + buffer for place, element in enumerate(shuffled))
+
+
+@given(buffer=st.integers(1, 60), seed=st.integers(0, 99), cuts=CUTS)
+def test_early_shuffle_gives_each_element_once(buffer: int, seed: int, cuts: list[int]) -> None:
+    shuffled = _feed(_barrier(_stream().shuffle(buffer, seed=seed, start_early=True)), cut(COUNT, cuts))
+    assert sorted(shuffled) == list(range(COUNT))
+    assert all(element <= place + buffer for place, element in enumerate(shuffled))
+
+
+def test_early_shuffle_delivers_one_for_two_until_its_buffer_is_full() -> None:
+    barrier, scope = _barrier(_stream().shuffle(32, seed=3, start_early=True)), scope_of().in_task()
+    given = [len(_elements(barrier.push(0, numbers(n, n + 1), scope))) for n in range(70)]
+    assert given[:2] == [0, 0]  # a sixteenth of it
+    assert sum(given[2:62]) == 30
+    assert given[62:] == [1] * 8
 
 
 def test_shuffle_differs_by_seed_and_epoch() -> None:

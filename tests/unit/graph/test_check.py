@@ -36,8 +36,8 @@ ILLEGAL: dict[str, tuple[Callable[[], Node], str]] = {
         lambda: Stride(inputs=(node_of(unknown()),), location=HERE, start=0, step=1, count=2),
         "only an index-driven input",
     ),
-    "a permutation of a stream": (lambda: _permute(node_of(unknown())), "only a finite, index-driven range"),
-    "a permutation without end": (lambda: _permute(node_of(infinite())), "only a finite, index-driven range"),
+    "a permutation of a stream": (lambda: _permute(node_of(unknown())), "only an index-driven range can be permuted"),
+    "a permutation without end": (lambda: _permute(node_of(infinite())), "only an index-driven range can be permuted"),
     "a segment of a batch": (
         lambda: Chain(
             inputs=(range_node(),),

@@ -43,7 +43,7 @@ OBSTACLES: dict[str, tuple[Callable[[], ps.Dataset], str, bool]] = {
     "take": (lambda: ten().take(3), "has not been turned into a stride", True),
     "skip": (lambda: ten().skip(3), "has not been turned into a stride", True),
     "shard": (lambda: ten().shard(2, 0), "has not been turned into a stride", True),
-    "endless shuffle": (lambda: infinite().shuffle(5), "has not been turned into a permutation", False),
+    "endless shuffle": (lambda: infinite().shuffle(5), "has not been turned into a permutation", True),
 }
 
 

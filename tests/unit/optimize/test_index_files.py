@@ -35,7 +35,7 @@ PIPELINES: dict[str, tuple[Callable[[Dataset], Dataset], bool]] = {
     "shuffle": (lambda lines: lines.shuffle(10), True),
     "shuffle of batches": (lambda lines: lines.map(len).batch(4).repeat(2).skip(1).shuffle().map(str), True),
     "shuffle of what is filtered": (lambda lines: lines.filter(bool).shuffle(10), False),
-    "shuffle of what has no end": (lambda lines: lines.repeat().shuffle(10), False),
+    "shuffle of what has no end": (lambda lines: lines.repeat().shuffle(10), True),
     "filtered after": (lambda lines: lines.shuffle(10).filter(bool), True),
     "slice": (lambda lines: lines[3:9], True),
 }

@@ -318,7 +318,7 @@ def test_iterator_refuses_a_bad_epoch(epoch: Any) -> None:
 
 def test_signature_of_verbs_is_that_of_tf_data() -> None:
     shuffle = list(inspect.signature(ps.Dataset.shuffle).parameters)
-    assert shuffle == ["self", "buffer_size", "seed", "reshuffle_each_iteration"]
+    assert shuffle == ["self", "buffer_size", "seed", "reshuffle_each_iteration", "start_early"]
     assert list(inspect.signature(ps.Dataset.batch).parameters)[:3] == ["self", "batch_size", "drop_remainder"]
     assert list(inspect.signature(ps.Dataset.map).parameters)[:4] == [
         "self", "map_func", "num_parallel_calls", "deterministic",

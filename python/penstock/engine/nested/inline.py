@@ -28,6 +28,7 @@ from penstock.graph.nodes import (
     Concatenate,
     Filter,
     IgnoreErrors,
+    Indexed,
     Map,
     Permute,
     Prefetch,
@@ -59,6 +60,8 @@ class Puller:
             return self._segment(node, scope)
         if type(node) in STREAMS:
             return self._source(stream_source(node, scope.services.block_size), scope)
+        if isinstance(node, Indexed):  # which may drop elements that fail, and is then not addressed by number
+            return self._indexed(node, scope)
         if is_index_driven(node) and (isinstance(node, Permute | Stride) or _has_no_function(node)):
             return self._indexed(node, scope)
         if isinstance(node, Repeat | Concatenate):

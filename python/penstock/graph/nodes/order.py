@@ -8,36 +8,60 @@ from typing import Any, ClassVar
 
 from penstock.graph.node import INFINITE, UNKNOWN, Node
 
+_BUFFER_OF_UNKNOWN = 16384
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shuffle(Node):
-    """A random order. Over an index-driven, finite input: a permutation of the whole range. Over a stream: a buffer."""
+    """A random order.
+
+    Over an index-driven input: a permutation of the whole range, or, if that has no end, of each window of the buffer's
+    size. Over a stream: a buffer; with `start_early` it delivers before it is full.
+    """
 
     buffer_size: int | None
     seed: int | None
     reshuffle_each_iteration: bool
+    start_early: bool = False
     verb: ClassVar[str] = "shuffle"
 
     def index_obstacle(self) -> str | None:
         return "has not been turned into a permutation"
 
     def becomes_indexed(self) -> bool:
-        return self.input.cardinality() >= 0
+        return self.input.cardinality() != UNKNOWN
+
+    @property
+    def size(self) -> int:
+        """Elements its buffer or its windows hold."""
+        count = self.input.cardinality()
+        whole = count if count >= 0 else _BUFFER_OF_UNKNOWN
+        return whole if self.buffer_size is None else self.buffer_size
+
+    @property
+    def window(self) -> int | None:
+        """Elements of each window, None where there is an end and no window."""
+        return self.size if self.input.cardinality() == INFINITE else None
 
     def parameters(self) -> dict[str, Any]:
-        return {
+        said = {
             "buffer_size": self.buffer_size,
             "seed": self.seed,
             "reshuffle_each_iteration": self.reshuffle_each_iteration,
         }
+        return {**said, "start_early": True} if self.start_early else said
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Permute(Node):
-    """Element i is input element permutation(i): what a rule makes of `Shuffle`. Nothing is stored."""
+    """Element i is input element permutation(i): what a rule makes of `Shuffle`. Nothing is stored.
+
+    `window`: permute each run of so many elements by itself, None: the whole range.
+    """
 
     seed: int | None
     reshuffle_each_iteration: bool
+    window: int | None = None
     verb: ClassVar[str] = "shuffle"
 
 

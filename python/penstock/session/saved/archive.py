@@ -6,6 +6,7 @@ or a function that is not.
 
 from __future__ import annotations
 
+import builtins
 import io
 import json
 import zipfile
@@ -30,17 +31,19 @@ from penstock.formats.files import LocalFile
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import Signature
 from penstock.ops.program import Draw, Program, Ref, Step
-from penstock.options import AutotuneOptions, DistributeOptions, Options, ThreadingOptions
+from penstock.options import AutotuneOptions, DistributeOptions, Options, Retry, ThreadingOptions
 from penstock.trace.programmed import ProgramFunction
 
 VERSION = 1
 _DOCUMENT = "penstock.json"
-_BUILTINS = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes)}
+_BUILTINS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes)} | {
+    name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)
+}
 _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
-        Location, Options, Program, ProgramFunction, RecordLayout, Ref, RowsColumn, Signature, Spec, Step,
+        Location, Options, Program, ProgramFunction, RecordLayout, Ref, Retry, RowsColumn, Signature, Spec, Step,
         ThreadingOptions,
     )
 }  # fmt: skip
@@ -102,7 +105,7 @@ class Writer:
             return {"kind": "dtype", "name": _name_of(value)}
         if isinstance(value, type) and issubclass(value, np.generic):
             return {"kind": "type", "name": np.dtype(value).name}
-        if isinstance(value, type) and value.__name__ in _BUILTINS:
+        if isinstance(value, type) and _BUILTINS.get(value.__name__) is value:
             return {"kind": "builtin", "name": value.__name__}
         return None
 
