@@ -562,6 +562,7 @@ case(
     lambda _: Dataset.from_tensor_slices(jpegs()).shuffle().map(decoded).batch(4),
     varies=True,
 )
+case("map_joined_batches", lambda _: numbers().batch(4).map(double).map(add_one))
 case("map_joined", lambda _: image_only().map(image_and_label).map(label_of))
 case(
     "map_joined_random",

@@ -19,7 +19,7 @@ from penstock.errors import (
 )
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Indexed, Map, Nesting, Resample, Scan
-from penstock.graph.walk import nodes_of
+from penstock.graph.walk import collected_options, nodes_of
 from penstock.options import Options
 from penstock.session.iterator import PipelineIterator, deliver
 from penstock.session.preparation import prepare, resolve_seed, services_of
@@ -69,14 +69,16 @@ def _probe(node: Node) -> bool:
     for step in nodes_of(node):
         if isinstance(step, _OPAQUE) and id(step.memo) in seen:
             found = seen[id(step.memo)]
-            specs = tuple(map(_any_rows, found.specs)) if _rows_vary(step) else found.specs
+            varying = _varying_axes(step)
+            specs = tuple(_any_size(spec, varying) for spec in found.specs)
             step.memo.signature = step.memo.signature or Signature(found.structure, specs)
     return node.signature() is not None
 
 
 def first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
     """The first element of `node`, computed in this thread, and what each function below it gave, by memo."""
-    prepared = prepare(node, Options(executor="inline", block_size=1))
+    skipped = (collected_options(node).skip_rules or frozenset()) | {"join_maps"}  # each function's result is wanted
+    prepared = prepare(node, Options(executor="inline", block_size=1, skip_rules=skipped))
     scope = Scope(services_of(prepared, resolve_seed(prepared.options), Kept()), 0)
     run = Run(build(prepared.plan.root, scope, 1), RunLimits(0, prepared.ram_budget_bytes))
     try:
@@ -90,11 +92,17 @@ def first_block(node: Node) -> tuple[Block | None, dict[int, Seen]]:
     }
 
 
-def _rows_vary(step: Node) -> bool:
-    """Whether what a function is given differs in its number of rows: batches, of which the last may be short."""
+def _varying_axes(step: Node) -> int:
+    """How many axes of what a function is given may differ in size: 0; 1, the rows of batches; 2, more than these."""
     inner = step.inputs[0].signature() if step.inputs else None
-    return inner is not None and any(spec.shape and spec.shape[0] is None for spec in inner.specs)
+    shapes = [spec.shape for spec in inner.specs if spec.shape] if inner is not None else []
+    if any(None in shape[1:] for shape in shapes):
+        return 2
+    return int(any(shape[0] is None for shape in shapes))
 
 
-def _any_rows(spec: Spec) -> Spec:
-    return Spec((None, *spec.shape[1:]), spec.dtype) if spec.shape else spec
+def _any_size(spec: Spec, varying: int) -> Spec:
+    """What the first element showed, without the sizes that others need not share."""
+    if not spec.shape or not varying:
+        return spec
+    return Spec((None, *spec.shape[1:]) if varying == 1 else (None,) * len(spec.shape), spec.dtype)
