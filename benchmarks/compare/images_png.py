@@ -1,4 +1,4 @@
-"""`compare.images`, PNG files, for which there is no native pass and no limit."""
+"""`compare.images`, PNG files, for which there is no limit: they are decoded whole."""
 
 from benchmarks.compare.images import run as run_form
 from benchmarks.harness import Result

@@ -88,6 +88,7 @@ def fused_images(
     is_oriented: bool,
     is_fast: bool,
     is_reference: bool,
+    file_format: str,
 ) -> list[tuple[int, str]]: ...
 def fused_pixels(
     images: Sequence[NDArray[Any]],

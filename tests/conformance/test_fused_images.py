@@ -225,6 +225,69 @@ def test_a_transpose_to_channels_first_is_taken_in():
     assert "channels first" in str(program)
 
 
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")
+
+
+def other_files():
+    """The photographs in every format, as colour, grey, and with a palette where there is one."""
+    files = []
+    for number, contents in enumerate(FILES[:5]):
+        picture = Image.open(io.BytesIO(contents))
+        for name in FORMATS:
+            mode = ("RGB", "L", "P")[number % 3] if name in ("PNG", "GIF") else "RGB"
+            file = io.BytesIO()
+            picture.convert(mode).save(file, name)
+            files.append(file.getvalue())
+    return files
+
+
+OTHERS = other_files()
+DECODERS = {
+    "any": lambda x: ps.io.decode_image(x, channels=3),
+    "any upright": lambda x: ps.io.decode_image(x, 3, apply_exif_orientation=True),
+    "png": lambda x: ps.io.decode_png(x, channels=3),
+    "grey": lambda x: ps.io.decode_png(x, channels=1),
+}
+
+
+@settings(max_examples=30)
+@given(
+    decoder=st.sampled_from(sorted(DECODERS)),
+    sized=st.sampled_from(["random_resized_crop", "resize_antialias", "bounding_box", "central_then_resize"]),
+    names=st.lists(st.sampled_from(["random_flip", "brightness", "normalize", "scale", "half"]), max_size=2),
+    block_size=st.sampled_from([None, 1, 4]),
+)
+def test_other_formats_are_fused_too(decoder, sized, names, block_size):
+    channels = 1 if decoder == "grey" else 3
+    mean, std = MEAN[:channels], STD[:channels]
+
+    def function(contents):
+        image = SIZED[sized](DECODERS[decoder](contents))
+        for name in names:
+            image = ps.image.normalize(image, mean, std) if name == "normalize" else STEPS[name](image)
+        return image
+
+    is_any = decoder.startswith("any")
+    rows = OTHERS if is_any else OTHERS[1::5]
+    assert fused_program(function, rows).steps[0].op == FUSED
+    files = ps.Dataset.from_tensor_slices(np.array(rows, dtype=object))
+    fused = files.map(function).with_options(ps.Options(block_size=block_size))
+    assert_same_elements(outcome(fused), outcome(files.map(function, compile=False)), f"{decoder} {sized} {names}")
+
+
+def test_a_png_is_no_jpeg_where_a_jpeg_is_asked_for():
+    files = ps.Dataset.from_tensor_slices(np.array([OTHERS[0], OTHERS[1]], dtype=object))
+    for decode in (ps.io.decode_jpeg, ps.io.decode_png):
+        images = files.map(lambda x, decode=decode: ps.image.resize(decode(x, channels=3), (8, 8)), on_error="skip")
+        assert len(list(images)) == 1
+
+
+def test_channels_and_depths_that_vary_are_not_fused():
+    for decode in (lambda x: ps.io.decode_png(x), lambda x: ps.io.decode_png(x, 3, "uint16")):
+        program = fused_program(lambda x, decode=decode: ps.image.resize(decode(x), (8, 8)), OTHERS[1:2] * 2)
+        assert FUSED not in [step.op for step in program.steps]
+
+
 def path_function(sized, names):
     function = image_function(sized, names)
     return lambda path: function(ps.io.read_file(path))

@@ -20,8 +20,10 @@ pub use steps::{Kind, Step};
 
 use crate::fault::DecodeFault;
 use crate::file::read_whole;
+use crate::image::{Image, Region};
 use crate::jpeg::{self, with_decoder, Reading, Request, Window};
 use crate::resize::{Filter, Resizer, Sample, Shape, View};
+use crate::{bitmap, png};
 use color::channel_means;
 use rows::{apply, finish_streams, load, split};
 use steps::{compile, Op, Program, Sizes};
@@ -82,10 +84,30 @@ pub enum Source<'a> {
     File(&'a Path),
 }
 
-/// How the files of a block are read. `is_fast`: a region of at least twice the size of the output may be decoded at 1/2,
+/// What a file may be: what the op that is asked for takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Jpeg,
+    Png,
+    /// A JPEG, PNG, WebP, BMP or GIF, told apart by their first bytes.
+    Any,
+}
+
+impl Format {
+    fn is_jpeg(self, contents: &[u8]) -> bool {
+        self == Self::Jpeg || self == Self::Any && contents.starts_with(b"\xff\xd8")
+    }
+
+    fn is_png(self, contents: &[u8]) -> bool {
+        self == Self::Png || self == Self::Any && contents.starts_with(b"\x89PNG")
+    }
+}
+
+/// How the files of a block are read. `is_fast`: of a JPEG, a region of at least twice the size of the output may be decoded at 1/2,
 /// 1/4 or 1/8 of its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoding {
+    pub format: Format,
     pub reading: Reading,
     pub is_fast: bool,
 }
@@ -119,8 +141,8 @@ const KEPT_BYTES: usize = 64 << 20;
 
 thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
 
-/// Decode JPEGs, or a region of each, and write them into `out`, one after another.
-pub fn jpegs<T: Store>(
+/// Decode files, or a region of each, and write them into `out`, one after another.
+pub fn files<T: Store>(
     plan: &Plan,
     sources: &[Source],
     regions: Regions,
@@ -137,6 +159,14 @@ pub fn jpegs<T: Store>(
         let mut pixels = std::mem::take(&mut scratch.pixels);
         let mut upright = std::mem::take(&mut scratch.upright);
         let done = contents.and_then(|contents| {
+            if !decoding.format.is_jpeg(contents) {
+                let decoded = decode_other(contents, decoding, std::mem::take(&mut pixels))?;
+                let shape = Shape { height: decoded.height, width: decoded.width, channels: decoded.channels };
+                let view = part(&decoded.data, shape, regions.of(image, shape.height, shape.width)?)?;
+                let done = run(plan, scratch, view, spans_of(&view), image, place);
+                pixels = decoded.data;
+                return done;
+            }
             let region = if regions.need_shapes() {
                 let [height, width, _] = jpeg::shape(contents, decoding.reading.is_oriented)?;
                 regions.of(image, height, width)?
@@ -161,6 +191,30 @@ pub fn jpegs<T: Store>(
     failures
 }
 
+/// A file that is no JPEG, whole and upright as asked; into the memory of `spare` where that can be.
+fn decode_other(contents: &[u8], decoding: Decoding, spare: Vec<u8>) -> Result<Image<u8>, DecodeFault> {
+    let Reading { channels, limit_pixels, is_oriented, .. } = decoding.reading;
+    if decoding.format.is_png(contents) {
+        png::decode_u8_with(contents, channels, limit_pixels, is_oriented, spare)
+    } else {
+        bitmap::decode(contents, channels, limit_pixels, is_oriented)
+    }
+}
+
+/// A region of an image, or all of it.
+fn part<S>(data: &[S], whole: Shape, region: Option<Region>) -> Result<View<'_, S>, DecodeFault> {
+    let pitch = whole.width * whole.channels;
+    let Some(region) = region else { return Ok(View { data, first: 0, pitch, shape: whole }) };
+    region.check_inside(whole.height, whole.width)?;
+    let shape = Shape { height: region.height, width: region.width, channels: whole.channels };
+    Ok(View { data, first: region.top * pitch + region.left * whole.channels, pitch, shape })
+}
+
+/// All of a view.
+fn spans_of<S>(view: &View<S>) -> Spans {
+    [(0.0, view.shape.height as f32), (0.0, view.shape.width as f32)]
+}
+
 /// Where a region starts and how long it is, (down, across), in pixels and fractions.
 type Spans = [(f32, f32); 2];
 
@@ -178,7 +232,7 @@ fn view_of<'a>(window: &Window, pixels: &'a [u8], upright: &'a mut Vec<u8>) -> (
     (View { data: upright, first: 0, pitch: width * channels, shape }, spans)
 }
 
-/// As `jpegs`, from images that are decoded: each its values and its shape.
+/// As `files`, from images that are decoded: each its values and its shape.
 pub fn pixels<S: Sample, T: Store>(
     plan: &Plan,
     images: &[(&[S], Shape)],
@@ -187,17 +241,8 @@ pub fn pixels<S: Sample, T: Store>(
 ) -> Vec<Failure> {
     each(plan, out, |image, scratch, place| {
         let (data, whole) = images[image];
-        let pitch = whole.width * whole.channels;
-        let view = match regions.of(image, whole.height, whole.width)? {
-            None => View { data, first: 0, pitch, shape: whole },
-            Some(region) => {
-                region.check_inside(whole.height, whole.width)?;
-                let shape = Shape { height: region.height, width: region.width, channels: whole.channels };
-                View { data, first: region.top * pitch + region.left * whole.channels, pitch, shape }
-            }
-        };
-        let spans = [(0.0, view.shape.height as f32), (0.0, view.shape.width as f32)];
-        run(plan, scratch, view, spans, image, place)
+        let view = part(data, whole, regions.of(image, whole.height, whole.width)?)?;
+        run(plan, scratch, view, spans_of(&view), image, place)
     })
 }
 

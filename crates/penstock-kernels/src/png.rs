@@ -21,7 +21,18 @@ pub fn decode_u8(
     limit_pixels: usize,
     is_oriented: bool,
 ) -> Result<Image<u8>, DecodeFault> {
-    let raw = decode(data, channels, limit_pixels)?;
+    decode_u8_with(data, channels, limit_pixels, is_oriented, Vec::new())
+}
+
+/// As `decode_u8`, into the memory of `spare` where the file stores what is asked for.
+pub fn decode_u8_with(
+    data: &[u8],
+    channels: usize,
+    limit_pixels: usize,
+    is_oriented: bool,
+    spare: Vec<u8>,
+) -> Result<Image<u8>, DecodeFault> {
+    let raw = decode(data, channels, limit_pixels, spare)?;
     let orientation = if is_oriented { raw.orientation } else { Orientation::default() };
     let bytes = if raw.wide { raw.data.chunks_exact(2).map(|pair| pair[0]).collect() } else { raw.data };
     Ok(orientation.applied(Image {
@@ -39,7 +50,7 @@ pub fn decode_u16(
     limit_pixels: usize,
     is_oriented: bool,
 ) -> Result<Image<u16>, DecodeFault> {
-    let raw = decode(data, channels, limit_pixels)?;
+    let raw = decode(data, channels, limit_pixels, Vec::new())?;
     let orientation = if is_oriented { raw.orientation } else { Orientation::default() };
     let words = if raw.wide {
         raw.data.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
@@ -64,7 +75,7 @@ struct Raw {
     orientation: Orientation,
 }
 
-fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, DecodeFault> {
+fn decode(data: &[u8], channels: usize, limit_pixels: usize, spare: Vec<u8>) -> Result<Raw, DecodeFault> {
     if !data.starts_with(SIGNATURE) {
         return Err(DecodeFault::not_a("PNG", data));
     }
@@ -85,7 +96,8 @@ fn decode(data: &[u8], channels: usize, limit_pixels: usize) -> Result<Raw, Deco
     let mut reader = decoder.read_info().map_err(fault)?;
     let transparent = reader.info().trns.is_some();
     let size = reader.output_buffer_size().ok_or_else(|| DecodeFault::new("too large for this machine"))?;
-    let mut pixels = vec![0; size];
+    let mut pixels = spare;
+    pixels.resize(size, 0);
     reader.next_frame(&mut pixels).map_err(fault)?;
     reader.finish().map_err(fault)?;
     let orientation = reader.info().exif_metadata.as_deref().map(Orientation::from_tiff).unwrap_or_default();

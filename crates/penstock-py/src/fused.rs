@@ -1,4 +1,4 @@
-//! Fused image passes: blocks of JPEGs or of decoded images, straight into an output array.
+//! Fused image passes: blocks of files or of decoded images, straight into an output array.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use numpy::{
 };
 use penstock_kernels::fault::DecodeFault;
 use penstock_kernels::fused::{
-    self, Crop, Decoding, Failure, Kind, Layout, Plan, Regions, Resize, Source, Step, Store,
+    self, Crop, Decoding, Failure, Format, Kind, Layout, Plan, Regions, Resize, Source, Step, Store,
 };
 use penstock_kernels::jpeg::{self, Reading};
 use penstock_kernels::resize::{Filter, Shape};
@@ -234,14 +234,14 @@ trait Work {
     fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure>;
 }
 
-struct Jpegs<'a> {
+struct Files<'a> {
     sources: &'a [Source<'a>],
     decoding: Decoding,
 }
 
-impl Work for Jpegs<'_> {
+impl Work for Files<'_> {
     fn run<T: Store>(self, plan: &Plan, regions: Regions, out: &mut [T]) -> Vec<Failure> {
-        fused::jpegs(plan, self.sources, regions, self.decoding, out)
+        fused::files(plan, self.sources, regions, self.decoding, out)
     }
 }
 
@@ -287,15 +287,22 @@ pub fn fused_images(
     is_oriented: bool,
     is_fast: bool,
     is_reference: bool,
+    file_format: &str,
 ) -> PyResult<Reasons> {
     if ![0, 1, 3].contains(&channels) {
         return Err(PyValueError::new_err(format!("channels is {channels}, expected 0, 1 or 3")));
     }
+    let format = match file_format {
+        "jpeg" => Format::Jpeg,
+        "png" => Format::Png,
+        "any" => Format::Any,
+        _ => return Err(PyValueError::new_err(format!("file_format is {file_format:?}, expected jpeg, png or any"))),
+    };
     let resize = resize_to(size, antialias, &steps, &out)?;
     let job = Job::new(contents.len(), regions.as_ref(), resize, Kind::Bytes, &steps, &out)?;
     let sources: Vec<Source> = contents.iter().map(Content::source).collect();
     let reading = Reading { channels, limit_pixels: max_pixels, allow_truncated, is_oriented, is_reference };
-    let work = Jpegs { sources: &sources, decoding: Decoding { reading, is_fast } };
+    let work = Files { sources: &sources, decoding: Decoding { format, reading, is_fast } };
     Ok(reasons(py.detach(|| job.run(work))))
 }
 

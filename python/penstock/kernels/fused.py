@@ -60,8 +60,9 @@ def fused_images(
     oriented: bool = False,
     fast: bool = False,
     reference: bool = False,
+    file_format: str = "jpeg",
 ) -> Failures:
-    """Decode JPEGs, or a region of each, resize them bilinearly to `size`, apply `steps`, and write row i of `out`.
+    """Decode files, or a region of each, resize them bilinearly to `size`, apply `steps`, and write row i of `out`.
 
     contents: bytes, or the paths (str) of files, which are read into memory that the thread uses again.
     Shapes: regions as above, or None for whole images; out [n, h, w, c] or, with "channels_first", [n, c, h, w],
@@ -70,7 +71,8 @@ def fused_images(
     `kernels.image.decode_jpeg`; regions and sizes are those of upright images then.
     fast: a region of at least twice `size` may be decoded at 1/2, 1/4 or 1/8 of its sides, at least `size` still. Equal
     on smooth images, and free of the aliasing that bilinear shrinking by two or more has; so not to the bit.
-    reference: libjpeg-turbo decodes all files, also the baseline ones that our own decoder is for: its slow twin.
+    file_format: "jpeg", "png", or "any": a JPEG, PNG, WebP, BMP or GIF; of other files than JPEGs all is decoded.
+    reference: libjpeg-turbo decodes all JPEGs, also the baseline ones that our own decoder is for: its slow twin.
     Returns: the rows that failed, each with a reason, in order; they are zeros in `out`.
     Raises: ValueError, TypeError: steps or arrays that do not fit together; nothing was written then.
     Cost: the decoder's, plus 110 to 160 us for 224 x 224 float32 (benchmarks/micro/fused_image.py); one thread, no
@@ -91,6 +93,7 @@ def fused_images(
         oriented,
         fast,
         reference,
+        file_format,
     )
 
 

@@ -33,8 +33,7 @@ def decode_image(
 
     Shapes: [h, w, c], of a GIF its first frame; c is 1 to 4, for `channels` None or 0 what is stored.
     Units: `dtype` uint8, uint16 (8 bits times 256, of a PNG times 257) or float32 in [0, 1]; of a PNG all its 16 bits.
-    fidelity: as `decode_jpeg`; leave that is not used yet, for it is not compiled into one pass. allow_truncated: of a
-    JPEG, as `decode_jpeg`; files of other formats are whole or an error.
+    fidelity: of a JPEG, as `decode_jpeg`. allow_truncated: likewise; files of other formats are whole or an error.
     apply_exif_orientation: of a JPEG, PNG or WebP, as `decode_jpeg`.
     Raises: DecodeError: empty, another format, truncated, corrupt, or too large; says which.
     Differs from tf.io.decode_image: no frames of a GIF but the first (its expand_animations=False).

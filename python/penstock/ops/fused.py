@@ -35,14 +35,15 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True)
 class FusedImages:
-    """JPEG bytes, or the paths of files if it `reads`, in; images of one size out.
+    """The bytes of files, or their paths if it `reads`, in; images of one size out.
 
-    channels: 1, 3, or 0 for as stored. is_fast, allow_truncated, is_oriented: the options of decode_jpeg. size:
-    (height, width) of the result. resizes: whether the region is resized to it, with `antialias`, or has it already.
-    dtype, channels_first: of the result.
+    file_format: "jpeg", "png", or "any" of those that decode_image takes. channels: 1, 3, or 0 for as stored. is_fast,
+    allow_truncated, is_oriented: the options of decode_jpeg. size: (height, width) of the result. resizes: whether the
+    region is resized to it, with `antialias`, or has it already. dtype, channels_first: of the result.
     """
 
     reads: bool
+    file_format: str
     channels: int
     is_fast: bool
     allow_truncated: bool
@@ -59,7 +60,8 @@ class FusedImages:
         parts = ["read"] if self.reads else []
         options = (self.is_fast, "fast"), (self.allow_truncated, "truncated ones too"), (self.is_oriented, "upright")
         said = ", ".join(name for is_set, name in options if is_set)
-        parts.append("decode" + (f" ({said})" if said else "") + (f" {self.region.op}" if self.region else ""))
+        kind = {"jpeg": "", "png": " PNG", "any": " any image"}[self.file_format]
+        parts.append(f"decode{kind}" + (f" ({said})" if said else "") + (f" {self.region.op}" if self.region else ""))
         if self.resizes:
             parts.append(f"resize {self.size[0]} x {self.size[1]}")
         parts += [str(adjustment) for adjustment in self.adjustments]

@@ -1,6 +1,6 @@
 """The image part of a program becomes one step: only the region that is needed is decoded, nothing lies between.
 
-It starts at decode_jpeg, or decode_and_crop_jpeg of one window for all (at read_file, where nothing else needs the
+It starts at a decoder, also decode_and_crop_jpeg of one window for all (at read_file, where nothing else needs the
 bytes), and takes in what follows one after another: at most one crop, a resize, then steps on single pixels, a cast, a
 transpose to channels first. It ends where a value is used twice, is a result, or an op is not known to the kernel; and
 it needs a size that all results share. The fused step gives the same bytes as the steps it replaces, except where
@@ -19,8 +19,13 @@ from penstock.ops.fused import Adjustment, FusedImages, Region
 from penstock.ops.io import FIDELITIES
 from penstock.ops.program import Draw, Program, Ref, Step, substitute
 
-FUSED = "fused.jpeg"
-_DECODERS = {"io.decode_jpeg": ("channels",), "codecs.decode_and_crop_jpeg": ("crop_window", "channels")}
+FUSED = "fused.images"
+_DECODERS = {  # the format and the names of the first arguments
+    "io.decode_jpeg": ("jpeg", ("channels",)),
+    "codecs.decode_and_crop_jpeg": ("jpeg", ("crop_window", "channels")),
+    "io.decode_png": ("png", ("channels", "dtype")),
+    "codecs.decode_image": ("any", ("channels", "dtype")),
+}
 _ARITHMETIC = {"np.multiply": "multiply", "np.add": "add", "np.subtract": "subtract", "np.divide": "divide"}
 
 
@@ -49,6 +54,7 @@ class _Chain:
 
     source: Ref
     reads: bool
+    file_format: str
     channels: int
     options: tuple[bool, bool, bool]
     taken: list[int]
@@ -91,23 +97,25 @@ def _fuse_at(program: Program, start: int) -> Program:
 def _start(program: Program, start: int) -> _Chain | None:
     step = program.steps[start]
     source = step.args[0]
-    names = _DECODERS[step.op]
+    file_format, names = _DECODERS[step.op]
     given = _arguments(
         step, *names, "fidelity", "allow_truncated", "apply_exif_orientation",
-        channels=0, fidelity="exact", allow_truncated=False, apply_exif_orientation=False,
+        channels=0, dtype="uint8", fidelity="exact", allow_truncated=False, apply_exif_orientation=False,
     )  # fmt: skip
     if given is None or not isinstance(source, Ref) or given["channels"] not in (0, 1, 3):
         return None
     if len(step.args) > 1 + len(names) or given["fidelity"] not in FIDELITIES:
         return None
     channels = given["channels"]
+    # Images of several numbers of channels have no place in one batch; of a JPEG, its first bytes tell.
+    if _pixel_kind(given["dtype"]) != "uint8" or (file_format != "jpeg" and not channels):
+        return None
     options = given["fidelity"] == "fast", bool(given["allow_truncated"]), bool(given["apply_exif_orientation"])
-    # Images of one channel and of three have no place in one batch; to tell, the bytes are needed beforehand.
     read = _read_alone(program, start, source) if channels else None
     if read is None:
-        chain = _Chain(source, False, channels, options, [start])
+        chain = _Chain(source, False, file_format, channels, options, [start])
     else:
-        chain = _Chain(program.steps[read].args[0], True, channels, options, [read, start])
+        chain = _Chain(program.steps[read].args[0], True, file_format, channels, options, [read, start])
     if "crop_window" not in names:
         return chain
     window = given.get("crop_window")
@@ -140,8 +148,8 @@ def _replaced(program: Program, chain: _Chain) -> Program:
     """The program with the steps of `chain` gone and the fused one where the last of them was."""
     assert chain.size is not None
     fused = FusedImages(
-        chain.reads, chain.channels, *chain.options, chain.region, chain.size, chain.resizes, chain.antialias,
-        chain.adjustments, chain.dtype or chain.kind, chain.channels_first,
+        chain.reads, chain.file_format, chain.channels, *chain.options, chain.region, chain.size, chain.resizes,
+        chain.antialias, chain.adjustments, chain.dtype or chain.kind, chain.channels_first,
     )  # fmt: skip
     last, gone = chain.taken[-1], set(chain.taken[:-1])
     kept = [number for number in range(len(program.steps)) if number not in gone]

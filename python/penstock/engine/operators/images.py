@@ -34,9 +34,9 @@ def run_fused(
     streams: BlockStreams,
     allocate: Callable[[tuple[int, ...], np.dtype[Any]], Array],
 ) -> Column:
-    """The images of a block of JPEGs, [n, height, width, c] (or [n, c, height, width]), where `allocate` puts them.
+    """The images of a block of files, [n, height, width, c] (or [n, c, height, width]), where `allocate` puts them.
 
-    Raises: DecodeError: a row is no JPEG, or its region does not fit; nothing is kept then.
+    Raises: DecodeError: a row does not decode, or its region does not fit; nothing is kept then.
     """
     count = len(source)
     contents = [os.fsdecode(path) for path in source.rows()] if fused.reads else list(source.rows())
@@ -60,6 +60,7 @@ def run_fused(
         allow_truncated=fused.allow_truncated,
         oriented=fused.is_oriented,
         fast=fused.is_fast,
+        file_format=fused.file_format,
     )
     _check(failures)
     return ArrayColumn(out)
