@@ -8,6 +8,7 @@ from penstock.block.block import Block, concat_blocks
 from penstock.block.columns import Indices
 from penstock.block.origin import NOWHERE, RowOrigins
 from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.barriers.gathering import GatheringBarrier
 from penstock.engine.operators.functions import empty_block, row_counts
 from penstock.engine.operators.joining import join_rows
 from penstock.engine.operators.rebatching import rows_in_batches
@@ -15,43 +16,27 @@ from penstock.engine.scope import Scope
 from penstock.graph.nodes import Batch, Rebatch
 
 
-class BatchBarrier(Barrier):
+class BatchBarrier(GatheringBarrier):
     """Rows from consecutive blocks made into batches, of any kind."""
 
     node: Batch
-    carries = True
 
     def __init__(self, node: Batch, scope: Scope) -> None:
-        super().__init__(node, scope)
-        self._waiting: list[Block] = []
-        self._rows = 0
+        super().__init__(node, scope, node.batch_size)
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
-        if len(block):
-            self._waiting.append(block)
-            self._rows += len(block)
-        whole = self._rows // self.node.batch_size
-        return self._emit(whole * self.node.batch_size, scope) if whole else []
+        rows = self.gathered(block)
+        return [] if rows is None else self._batches(rows, scope)
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
-        return self._emit(self._rows, scope) if self._rows and not self.node.drop_remainder else []
+        return self._batches(self.taken(self._rows), scope) if self._rows and not self.node.drop_remainder else []
 
-    def _emit(self, rows: int, scope: Scope) -> list[Block]:
-        joined = concat_blocks(self._waiting)
-        rest = joined.slice(rows, len(joined))
-        self._waiting = [rest] if len(rest) else []
-        self._rows -= rows
+    def _batches(self, rows: Block, scope: Scope) -> list[Block]:
         size = self.node.batch_size
-        counts = np.full(-(-rows // size), size, dtype=np.int64)
-        counts[-1] = rows - (len(counts) - 1) * size
-        return [join_rows(self.node, joined.slice(0, rows), counts, scope.services.pool)]
-
-    def carry(self) -> list[int]:
-        return []
-
-    def held(self) -> tuple[int, ...]:
-        return (self._rows,)
+        counts = np.full(-(-len(rows) // size), size, dtype=np.int64)
+        counts[-1] = len(rows) - (len(counts) - 1) * size
+        return [join_rows(self.node, rows, counts, scope.services.pool)]
 
 
 class RebatchBarrier(Barrier):

@@ -8,6 +8,7 @@ from penstock.block.block import Block, Failure, concat_blocks
 from penstock.block.columns import Indices
 from penstock.block.origin import NOWHERE
 from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.barriers.gathering import GatheringBarrier
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.indexed import enumerate_block
 from penstock.engine.scope import Scope
@@ -116,31 +117,21 @@ class AssertCardinalityBarrier(Barrier):
         return CardinalityError("another number of elements", got=got, expected=asserted, where=self.node.label)
 
 
-class RankRowsBarrier(Barrier):
+class RankRowsBarrier(GatheringBarrier):
     """One rank's rows of each global batch. A batch that is not whole yet waits: how it is shared hangs on its size."""
 
     node: RankRows
-    carries = True
 
     def __init__(self, node: RankRows, scope: Scope) -> None:
-        super().__init__(node, scope)
-        self._waiting: list[Block] = []
-        self._rows = 0
+        super().__init__(node, scope, node.global_batch)
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
-        if len(block):
-            self._waiting.append(block)
-            self._rows += len(block)
-        size = self.node.global_batch
-        whole = self._rows // size * size
-        if not whole:
+        rows = self.gathered(block)
+        if rows is None:
             return []
-        joined = concat_blocks(self._waiting)
-        rest = joined.slice(whole, len(joined))
-        self._waiting, self._rows = ([rest] if len(rest) else []), len(rest)
-        first, stop = self.node.share(size)
-        starts: Indices = np.arange(0, whole, size, dtype=np.int64)
-        return [joined.take((starts[:, None] + np.arange(first, stop, dtype=np.int64)).ravel())]
+        first, stop = self.node.share(self.node.global_batch)
+        starts: Indices = np.arange(0, len(rows), self.node.global_batch, dtype=np.int64)
+        return [rows.take((starts[:, None] + np.arange(first, stop, dtype=np.int64)).ravel())]
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
@@ -148,13 +139,7 @@ class RankRowsBarrier(Barrier):
         if not own:
             return []
         first, _ = self.node.share(self._rows)
-        return [concat_blocks(self._waiting).slice(first, first + own)]
-
-    def carry(self) -> list[int]:
-        return []
-
-    def held(self) -> tuple[int, ...]:
-        return (self._rows,)
+        return [self.taken(self._rows).slice(first, first + own)]
 
 
 class StrideBarrier(Barrier):
