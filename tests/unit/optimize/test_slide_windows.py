@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import Dataset, Options, Spec
+from penstock import UNKNOWN_CARDINALITY, Dataset, Options, Spec
 from penstock.graph.nodes import Slide
 from penstock.graph.walk import nodes_of, numbered
 from penstock.optimize.driver import optimize
@@ -67,6 +67,14 @@ def test_rule_gathers_what_children_would_give(name: str) -> None:
 def test_rule_leaves_what_it_does_not_know(function: Callable[[Any], Any]) -> None:
     assert not slides(Dataset.range(11).window(4).flat_map(function))
     assert CALLED == []
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_no_window_is_no_batch(drops: bool) -> None:
+    dataset = Dataset.range(3).window(4, drop_remainder=drops).flat_map(lambda w: w.batch(4, drop_remainder=True))
+    assert slides(dataset)
+    assert list(dataset) == []
+    assert dataset.cardinality() == (0 if drops else UNKNOWN_CARDINALITY)
 
 
 def test_memory_of_large_windows_is_bounded() -> None:

@@ -127,8 +127,8 @@ class Window(Node):
 class Slide(Window):
     """Batches of the rows of windows, gathered without making the windows: what a rule makes of window and flat_map.
 
-    `template` nests the leaves numbered `leaves`. `batch_label`: the verb that stacks. `memo`, `number`: of the
-    flat map in whose place it stands; `window_label`: of the window.
+    `template` nests the leaves numbered `leaves`. `batch_label`: the verb that stacks. `memo`, `number`, `count`: of
+    the flat map in whose place it stands; `window_label`: of the window.
     """
 
     template: Structure
@@ -136,10 +136,11 @@ class Slide(Window):
     batch_label: str
     window_label: str
     memo: SignatureMemo
+    count: int
     verb: ClassVar[str] = "flat_map"
 
     def cardinality(self) -> int:
-        return 0 if self.input.cardinality() == 0 else UNKNOWN
+        return self.count
 
     def signature(self) -> Signature | None:
         return self.memo.signature

@@ -56,6 +56,7 @@ def rewrite(node: Node, is_root: bool) -> Node:
         stride=window.stride, drop_remainder=window.drop_remainder or drops,
         make_dataset=window.make_dataset, template=made.template if isinstance(made, Zip) else LEAF,
         leaves=tuple(leaf for _, leaf in stacked), batch_label=first.label, window_label=window.label, memo=node.memo,
+        count=node.cardinality(),
     )  # fmt: skip
 
 
