@@ -20,7 +20,7 @@ from penstock.graph.nodes.mixing import Directed
 from penstock.graph.proportions import mixed
 from penstock.kernels.random import philox
 
-_CHOICES = 512
+_CHOICES = 4096
 _NONE: Indices = np.empty(0, dtype=np.int64)
 _Failed = tuple[int, PenstockError]
 """A row of a block, and what is wrong with it."""

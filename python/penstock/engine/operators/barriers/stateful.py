@@ -100,7 +100,7 @@ class TakeWhileBarrier(Barrier):
 
 
 class UniqueBarrier(Barrier):
-    """Each element the first time it comes. Holds a key of every distinct element. Cost: about 0.1 us a number."""
+    """Each element the first time it comes. Holds a key of every distinct one. Cost: 0.6 us a number, of a million."""
 
     node: Unique
 
