@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -187,3 +188,13 @@ def test_fused_maps_keep_their_own_numbers_and_lines() -> None:
     assert isinstance(chain, Chain)
     assert [step.number for step in chain.steps] == [1, 2]
     assert len({step.label for step in chain.steps}) == 1
+
+
+def test_the_spec_of_fused_maps_promises_no_more_than_theirs() -> None:
+    rows = ps.Dataset.range(5).map(lambda x: np.arange(x)).map(lambda x: (x, x)).padded_batch(2)
+    assert rows.element_spec[0].shape == (None, None)
+    assert [a.shape for a, _ in rows] == [(2, 1), (2, 3), (1, 4)]
+
+
+def test_the_spec_of_empty_arrays_is_known() -> None:
+    assert ps.Dataset.from_tensor_slices({"a": np.zeros((0, 2))}).element_spec == {"a": ps.Spec((2,), np.float64)}

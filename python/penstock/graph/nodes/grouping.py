@@ -13,7 +13,7 @@ from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, tuple_of
 from penstock.errors import StructureError
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
-from penstock.graph.nodes.element import Map
+from penstock.graph.nodes.element import Chain, Map
 from penstock.graph.nodes.nested import Nesting
 from penstock.graph.nodes.sources import Indexed
 from penstock.graph.nodes.stateful import Resample, Scan
@@ -182,6 +182,8 @@ def _row_cardinality(node: Node) -> int:
 
 def is_promised(node: Node) -> bool:
     """Whether the shapes of its signature hold for every element, rather than being those of the first one."""
+    if isinstance(node, Chain):
+        return is_promised(node.steps[-1])
     if isinstance(node, Map | Indexed | Nesting | Scan | Resample):
         return isinstance(node, Map) and node.declared is not None
     return all(is_promised(source) for source in node.inputs)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from penstock.block.columns import Column
+from penstock.block.columns import ArrayColumn, Column
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
@@ -39,8 +39,8 @@ class Slices(Node):
         return len(self.columns[0])
 
     def signature(self) -> Signature | None:
-        if not len(self.columns[0]):
-            return None
+        if not len(self.columns[0]) and not all(isinstance(column, ArrayColumn) for column in self.columns):
+            return None  # no text: bytes or str
         return Signature(self.structure, tuple(column.spec for column in self.columns))
 
     def parameters(self) -> dict[str, Any]:
