@@ -37,11 +37,21 @@ from penstock.verbs.sources import SourceVerbs
 from penstock.verbs.stateful import StatefulVerbs
 
 _NO_CLASSES = "class_names: no from_folder in this dataset"
-_ROADMAP = "see docs/reference/differences-from-tf-data.md"
+_PAGE = "docs/reference/differences-from-tf-data.md"
 _NOT_YET = {
-    **dict.fromkeys(("snapshot", "save", "ragged_batch"), _ROADMAP),
+    "ragged_batch": "pad rows with padded_batch, or batch(1) and stack them yourself",
+    "snapshot": "cache() keeps elements in memory",
+    "save": "cache() keeps elements in memory; to_bytes() keeps the pipeline",
+    "load": "from_bytes() loads a pipeline; from_array_file reads .npy and raw arrays",
 }
-"""Verbs of tf.data that a user may reach for, and what to do instead."""
+"""Verbs of tf.data that a user may reach for, and what to do until they are there."""
+
+_NOT_HERE = {
+    "fingerprint": "to_bytes() is the pipeline as data",
+    "options": "explain() says how a pipeline runs",
+    "sparse_batch": "there are no sparse tensors; padded_batch makes dense ones",
+}
+"""Names of tf.data that are left out, and what to take instead."""
 
 
 class _Epochs:
@@ -198,7 +208,9 @@ class Dataset(
         if name == "class_names":  # asked for here when the property below found none
             raise AttributeError(_NO_CLASSES)
         if name in _NOT_YET:
-            raise AttributeError(f"Dataset.{name} is not there yet: {_NOT_YET[name]}")
+            raise AttributeError(f"Dataset.{name} is not there yet: {_NOT_YET[name]} ({_PAGE})")
+        if name in _NOT_HERE:
+            raise AttributeError(f"Dataset.{name} is not here: {_NOT_HERE[name]} ({_PAGE})")
         raise AttributeError(f"'Dataset' object has no attribute {name!r}")
 
     def apply(self, transformation_func: Callable[[Self], Self]) -> Self:
