@@ -11,7 +11,8 @@ dataset = (
 """
 
 from penstock import errors, image, io
-from penstock.block.spec import Spec
+from penstock.block.ragged import Ragged
+from penstock.block.spec import RaggedSpec, Spec
 from penstock.dataset import Dataset
 from penstock.graph.node import INFINITE as INFINITE_CARDINALITY
 from penstock.graph.node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -44,6 +45,8 @@ __all__ = [
     "DistributeOptions",
     "FixedLengthRecordDataset",
     "Options",
+    "Ragged",
+    "RaggedSpec",
     "Retry",
     "Rng",
     "Spec",

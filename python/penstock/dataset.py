@@ -39,7 +39,6 @@ from penstock.verbs.stateful import StatefulVerbs
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _PAGE = "docs/reference/differences-from-tf-data.md"
 _NOT_YET = {
-    "ragged_batch": "pad rows with padded_batch, or batch(1) and stack them yourself",
     "snapshot": "cache() keeps elements in memory",
     "save": "cache() keeps elements in memory; to_bytes() keeps the pipeline",
     "load": "from_bytes() loads a pipeline; from_array_file reads .npy and raw arrays",

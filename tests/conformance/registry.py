@@ -823,6 +823,46 @@ case(
     varies=True,
     once=False,
 )
+case("ragged_batch", lambda _: numbers().map(ragged).ragged_batch(4), once=False)
+case("ragged_batch_drop", lambda _: numbers().map(ragged).ragged_batch(5, True, np.int32), once=False)
+case("ragged_batch_shuffled", lambda _: numbers().map(ragged).shuffle().ragged_batch(4), varies=True)
+case(
+    "ragged_batch_nested",
+    lambda _: (
+        numbers()
+        .map(lambda x: {"rows": np.full((x % 3, 2), x), "more": (["a"] * (x % 3 + 1), b"b", x)})
+        .ragged_batch(4)
+        .map(lambda d: d)
+    ),
+)
+case(
+    "ragged_batch_stream",
+    lambda _: Dataset.from_generator(ragged_rows, output_signature=Spec((None,), np.float32)).ragged_batch(4),
+    streams="from_generator",
+    once=False,
+)
+case(
+    "ragged_batch_of_matrices",
+    lambda _: (
+        numbers()
+        .map(lambda x: np.full((x % 3, x % 2 + 1), x), output_signature=Spec((None, None), np.int64))
+        .ragged_batch(3)
+        .map(lambda r: r.flat_values)
+    ),
+    once=False,
+    ragged=True,
+)
+case("ragged_batched", lambda _: numbers(24).map(ragged).ragged_batch(4).batch(2), once=False)
+case(
+    "ragged_cached",
+    lambda _: numbers().map(lambda x: np.full(x % 4 + 1, x)).ragged_batch(4).cache().shuffle(),
+    varies=True,
+)
+case("ragged_unbatched", lambda _: numbers().map(ragged).ragged_batch(4).unbatch(), streams="unbatch", once=False)
+case("ragged_rebatched", lambda _: numbers().map(ragged).ragged_batch(4).rebatch(3), streams="rebatch", once=False)
+case("ragged_padded", lambda _: numbers().map(ragged).ragged_batch(4).map(lambda r: r.to_padded(-1)), ragged=True)
+case("ragged_slices", lambda _: Dataset.from_tensor_slices(ps.Ragged.from_rows([[1], [2, 3], []])).padded_batch(2))
+case("ragged_tensors", lambda _: Dataset.from_tensors({"r": ps.Ragged([1, 2, 3], [0, 1, 3])}))
 case("unbatch", lambda _: numbers().batch(4).unbatch(), streams="unbatch")
 case("unbatch_ragged", lambda _: numbers().map(ragged).unbatch(), streams="unbatch", once=False)
 case("unbatch_nothing", lambda _: numbers(5).map(lambda x: np.zeros((0, 2))).unbatch(), streams="unbatch")

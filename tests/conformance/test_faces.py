@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock import Dataset, Spec
+from penstock import Dataset, Ragged, RaggedSpec, Spec
 from penstock.block.spec import DatasetSpec
 from penstock.errors import NotIndexableError, UnknownLengthError
 from penstock.testing import assert_same_elements, collect, freeze
@@ -105,6 +105,9 @@ def _assert_fits(spec: object, element: object) -> None:
         assert type(spec) is type(element)
         for part, value in zip(spec, element, strict=True):  # type: ignore[arg-type]
             _assert_fits(part, value)
+    elif isinstance(element, Ragged):
+        assert isinstance(spec, Spec)
+        assert spec.is_compatible_with(RaggedSpec(element.shape, element.dtype, element.ragged_rank))
     elif isinstance(element, Dataset):
         assert isinstance(spec, DatasetSpec)
         for inner in collect(element) if spec.element is not None else ():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.errors import PenstockError
-from tests.differential.twins import Twin, assert_twins_agree
+from tests.differential.twins import Twin, assert_twins_agree, plain
 
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
@@ -118,3 +118,41 @@ def test_rebatch(tf: ModuleType, data: st.DataObject) -> None:
     for name, spec in twin.theirs.element_spec.items():
         known = ps.Spec(tuple(spec.shape), spec.dtype)
         assert known.is_compatible_with(twin.ours.element_spec[name]), twin.text
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_ragged_batch(tf: ModuleType, data: st.DataObject) -> None:
+    leaves = data.draw(st.composite(nests)(), label="leaves")
+    dtype = data.draw(st.sampled_from(["int32", "int64"]))
+    if any(None in shape[1:] for shape, _ in leaves.values()):
+        dtype = "int64"  # tf.data 2.21 cannot read its own int32 splits of two ragged axes
+    twin = rows_twin(tf, leaves, data.draw(st.integers(0, 9)), data.draw(st.integers(0, 99)))
+    size, drop = data.draw(st.integers(1, 4)), data.draw(st.booleans())
+    batched = Twin(
+        twin.ours.ragged_batch(size, drop, row_splits_dtype=dtype),
+        twin.theirs.ragged_batch(size, drop, row_splits_dtype=tf.as_dtype(dtype)),
+        "rows",
+        f"{twin.text}.ragged_batch({size}, {drop})",
+    )
+    theirs = list(batched.theirs)  # as_numpy_iterator makes dense arrays of ragged tensors whose rows happen to fit
+    assert [plain(element) for element in batched.ours.iterator(epoch=0)] == [plain(element) for element in theirs]
+    for name, spec in batched.ours.element_spec.items():
+        told = batched.theirs.element_spec[name]
+        assert (spec.shape, spec.ragged_rank) == (tuple(told.shape), getattr(told, "ragged_rank", 0)), batched.text
+
+
+def test_ragged_batches_reach_tensorflow(tf: ModuleType) -> None:
+    from penstock.adapters.tensorflow import converter, to_tf_dataset
+    from penstock.dataset import DatasetFeed
+
+    ours = ps.Dataset.range(5).map(lambda x: {"r": np.arange(x), "n": x}).ragged_batch(2)
+    expected = [[[], [0]], [[0, 1], [0, 1, 2]], [[0, 1, 2, 3]]]
+    batches = [converter()(batch)["r"] for batch in ours]
+    assert all(isinstance(batch, tf.RaggedTensor) for batch in batches)
+    assert [batch.to_list() for batch in batches] == expected
+    dataset = to_tf_dataset(DatasetFeed(ours))
+    assert isinstance(dataset.element_spec["r"], tf.RaggedTensorSpec)
+    assert [batch["r"].to_list() for batch in dataset] == expected
+    twice = next(iter(ours.batch(2)))
+    assert converter()(twice)["r"].to_list() == expected[:2]

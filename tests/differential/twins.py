@@ -143,6 +143,8 @@ def plain(value: Any) -> Any:
         return "text", value.encode()
     if isinstance(value, bytes):
         return "text", value
+    if isinstance(value, ps.Ragged) or hasattr(value, "row_splits"):  # a tf.RaggedTensor
+        return "ragged", plain(np.asarray(value.row_splits)), plain(value.values)
     array = np.asarray(value)
     if array.dtype == object and not array.shape:
         return "text", array.item()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import UnsupportedValueError
@@ -53,8 +54,15 @@ def specwise(convert: Callable[[Spec], Any], element_spec: Any) -> Any:
     return structure.unflatten([convert(leaf) for leaf in structure.flatten(element_spec)])
 
 
-def require_numbers(array: npt.NDArray[Any], framework: str) -> npt.NDArray[Any]:
-    """`array`, if it holds numbers. Raises: UnsupportedValueError: it holds text; `framework` has no dtype for it."""
+def require_numbers(array: npt.NDArray[Any] | Ragged, framework: str) -> npt.NDArray[Any]:
+    """`array`, if it is an array of numbers. Raises: UnsupportedValueError: `framework` has no text, or no ragged."""
+    if isinstance(array, Ragged):
+        raise UnsupportedValueError(
+            f"{framework} has no ragged arrays",
+            got=f"a Ragged of shape {array.shape}",
+            expected="one shape for all rows",
+            remedy="padded_batch instead of ragged_batch, or a map with to_padded()",
+        )
     if array.dtype.kind in "OSUT":
         raise UnsupportedValueError(
             f"{framework} has no dtype for text",

@@ -7,22 +7,27 @@ TensorFlow lets go of it. `tf.constant` and `tf.convert_to_tensor` always copy (
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from penstock.adapters.feed import UNKNOWN_CARDINALITY, Feed
-from penstock.adapters.nest import is_aliasable, leafwise, specwise
+from penstock.adapters.nest import is_aliasable, leafwise, named_leaves, specwise
 from penstock.adapters.passes import Passes
+from penstock.block.ragged import Ragged
+from penstock.block.spec import Spec
 
 
 def converter() -> Callable[[Any], Any]:
-    """A function from a batch of arrays to the same nest of `tf.Tensor`; bytes and str become `tf.string`."""
+    """A function from a batch to the same nest of `tf.Tensor`; text becomes `tf.string`, Ragged a `tf.RaggedTensor`."""
     import tensorflow as tf
 
     from_dlpack = tf.experimental.dlpack.from_dlpack
 
     def convert(array: Any) -> Any:
+        if isinstance(array, Ragged):
+            return tf.RaggedTensor.from_row_splits(convert(array.values), array.row_splits, validate=False)
         # The alignment is checked here because TensorFlow checks it too late: it aborts the process, at first use.
         return from_dlpack(array.__dlpack__()) if is_aliasable(array) else tf.convert_to_tensor(array)
 
@@ -41,12 +46,23 @@ def to_tf_dataset(feed: Feed) -> Any:
     """A `tf.data.Dataset` of `feed`'s batches, one epoch per iteration; aligned arrays are aliased, others copied."""
     import tensorflow as tf
 
-    signature = specwise(lambda leaf: tf.TensorSpec(leaf.shape, _tf_dtype(leaf.dtype)), feed.element_spec)
     passes = Passes(feed)
-    dataset = tf.data.Dataset.from_generator(passes, output_signature=signature)
+    signature = specwise(_tf_spec, feed.element_spec)
+    batches = (
+        partial(passes, converter()) if any(leaf.ragged_rank for _, leaf in named_leaves(feed.element_spec)) else passes
+    )
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
     if feed.cardinality == UNKNOWN_CARDINALITY:
         return dataset
     return dataset.apply(tf.data.experimental.assert_cardinality(feed.cardinality))
+
+
+def _tf_spec(leaf: Spec) -> Any:
+    import tensorflow as tf
+
+    if leaf.ragged_rank:
+        return tf.RaggedTensorSpec(leaf.shape, _tf_dtype(leaf.dtype), leaf.ragged_rank, tf.int64)
+    return tf.TensorSpec(leaf.shape, _tf_dtype(leaf.dtype))
 
 
 def _tf_dtype(dtype: np.dtype[Any]) -> Any:

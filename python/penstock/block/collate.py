@@ -19,11 +19,14 @@ from penstock.block.columns import (
     Column,
     DatasetsColumn,
     Nested,
+    RaggedColumn,
     RowsColumn,
     column_of_array,
+    kept_apart,
     object_array,
 )
-from penstock.block.spec import BYTES, STR, DatasetSpec, Spec
+from penstock.block.ragged import Ragged
+from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec
 from penstock.errors import PenstockError, StackError, StructureError, UnsupportedValueError
 
 # Rows at least this large are kept apart until a batch is written, so that each byte is copied once.
@@ -37,7 +40,7 @@ Allocate = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
 def as_leaf(value: Any) -> Any:
     """`value` as a leaf: a Python number, bytes, str, a NumPy scalar or array. Raises: UnsupportedValueError."""
-    if isinstance(value, np.ndarray | np.generic | Nested):
+    if isinstance(value, np.ndarray | np.generic | Nested | Ragged):
         leaf: Any = value
     elif isinstance(value, int | float | complex | bytes | str):
         return _plain(value)
@@ -102,6 +105,8 @@ def leaf_spec(leaf: Any) -> Spec:
     """Shape and dtype of one leaf, as returned by `as_leaf`."""
     if isinstance(leaf, Nested):
         return DatasetSpec()
+    if isinstance(leaf, Ragged):
+        return RaggedSpec(leaf.shape, leaf.dtype, leaf.ragged_rank)
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind == "O":
             first = leaf.ravel()[0] if leaf.size else b""
@@ -121,7 +126,7 @@ def detached(value: Any) -> Any:
     For what user code may hand out again and fill anew (a generator's buffer, a dict it updates): without this, the
     elements of one block would all be its last state. Cost: one copy, about 1 us a leaf.
     """
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Ragged):
         return value.copy()
     if isinstance(value, dict):
         return {key: detached(part) for key, part in value.items()}
@@ -214,9 +219,12 @@ def _column_of_leaves(leaves: list[Any]) -> Column:
     first = specs[0]
     same_shape = True
     for row, spec in enumerate(specs):
-        if spec.dtype != first.dtype or len(spec.shape or ()) != len(first.shape or ()):
+        is_like = spec.dtype == first.dtype and spec.ragged_rank == first.ragged_rank
+        if not is_like or len(spec.shape or ()) != len(first.shape or ()):
             raise RowError(row, StructureError("another dtype or rank", got=str(spec), expected=f"{first}, as before"))
         same_shape &= spec.shape == first.shape
+    if first.ragged_rank:
+        return RaggedColumn(leaves)
     if first.dtype.kind == "O":
         return DatasetsColumn(leaves, DatasetSpec())
     if first.dtype.kind in "SU":
@@ -244,6 +252,7 @@ def fill(name: str, column: Column, out: Array, start: int, describe: Callable[[
                 raise stack_error(name, value.shape, describe(row), expected)
             out[start + row] = value
         return
+    assert not isinstance(column, RaggedColumn), "ragged rows have no slots"
     if column.values.shape[1:] != out.shape[1:]:
         raise stack_error(name, column.values.shape[1:], describe(0), out.shape[1:])
     out[start : start + len(column)] = column.values
@@ -277,6 +286,8 @@ def stack(name: str, column: Column, allocate: Allocate, describe: Callable[[int
 def source_column(value: Any) -> Column:
     """A user's array, list or text sequence as a column of its rows. Raises: UnsupportedValueError."""
     leaf = as_leaf(value)
+    if isinstance(leaf, Ragged):
+        return kept_apart(list(leaf), leaf.dtype)
     if not isinstance(leaf, np.ndarray) or leaf.ndim == 0:
         raise UnsupportedValueError(
             "cannot be sliced", got=repr(leaf_spec(leaf).shape), expected="arrays with at least one dimension"

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.block.spec import BYTES, STR, DatasetSpec, Spec
+from penstock.block.ragged import Ragged
+from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec
 
 Array: TypeAlias = NDArray[Any]
 _nbytes: Callable[[Array], int] = attrgetter("nbytes")
@@ -132,6 +133,44 @@ class BytesColumn:
         return BytesColumn(self.values[start:stop], self.dtype)
 
 
+@dataclass(frozen=True, slots=True)
+class RaggedColumn:
+    """Leaves that are ragged: of one dtype, rank and ragged rank."""
+
+    values: list[Ragged]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values[0].dtype
+
+    @property
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in self.values)
+
+    @property
+    def spec(self) -> Spec:
+        first = self.values[0]
+        merged: Spec = RaggedSpec(first.shape, first.dtype, first.ragged_rank)
+        for shape in {value.shape for value in self.values}:
+            merged = merged.merge(Spec(shape, first.dtype))
+        return merged
+
+    def row(self, index: int) -> Any:
+        return self.values[index]
+
+    def rows(self) -> Sequence[Any]:
+        return self.values
+
+    def take(self, indices: Indices) -> Column:
+        return RaggedColumn([self.values[i] for i in indices.tolist()])
+
+    def slice(self, start: int, stop: int) -> Column:
+        return RaggedColumn(self.values[start:stop])
+
+
 class Nested:
     """What marks a value as a dataset: a leaf that is not stacked, copied or looked into."""
 
@@ -174,7 +213,7 @@ class DatasetsColumn:
         return self.held_bytes * count // max(1, len(self.values))
 
 
-Column: TypeAlias = ArrayColumn | RowsColumn | BytesColumn | DatasetsColumn
+Column: TypeAlias = ArrayColumn | RowsColumn | BytesColumn | RaggedColumn | DatasetsColumn
 
 
 def object_array(values: Sequence[Any]) -> NDArray[np.object_]:
@@ -182,6 +221,11 @@ def object_array(values: Sequence[Any]) -> NDArray[np.object_]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def kept_apart(values: list[Any], dtype: np.dtype[Any]) -> Column:
+    """The column of values that are arrays, or all ragged."""
+    return RaggedColumn(values) if values and isinstance(values[0], Ragged) else RowsColumn(values, dtype)
 
 
 def column_of_array(array: Array) -> Column:
@@ -204,6 +248,8 @@ def concat_columns(columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     first = columns[0]
+    if isinstance(first, RaggedColumn):
+        return RaggedColumn([row for c in columns for row in c.rows()])
     if isinstance(first, DatasetsColumn):
         return DatasetsColumn([row for c in columns for row in c.rows()], first.spec, sum(c.nbytes for c in columns))
     texts = [column.values for column in columns if isinstance(column, BytesColumn)]

@@ -47,7 +47,7 @@ class Spec:
 
     def is_compatible_with(self, other: Spec) -> bool:
         """Whether a leaf of spec `other` could be one of these: same dtype, and known dimensions agree."""
-        if self.dtype != other.dtype:
+        if (self.dtype, self.ragged_rank) != (other.dtype, other.ragged_rank):
             return False
         if self.shape is None or other.shape is None:
             return True
@@ -61,9 +61,53 @@ class Spec:
             return Spec(None, self.dtype)
         return Spec(tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True)), self.dtype)
 
+    @property
+    def ragged_rank(self) -> int:
+        """How many axes after the first may vary in length within one leaf: 0, but for a `penstock.Ragged`."""
+        return 0
+
     def batched(self, size: int | None) -> Spec:
         """The spec of `size` such leaves stacked (None: varies)."""
         return Spec(None if self.shape is None else (size, *self.shape), self.dtype)
+
+    def unbatched(self) -> Spec:
+        """The spec of a row of such a leaf."""
+        return Spec(None if self.shape is None else self.shape[1:], self.dtype)
+
+    def with_rows(self, size: int | None) -> Spec:
+        """The spec of such a leaf with `size` rows (None: varies)."""
+        return self.unbatched().batched(size)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RaggedSpec(Spec):
+    """Shape and dtype of a `penstock.Ragged`: None for every axis that may vary within it."""
+
+    ragged_rank: int
+
+    def __init__(self, shape: Any, dtype: Any, ragged_rank: int = 1) -> None:
+        Spec.__init__(self, shape, dtype)
+        if not 0 < ragged_rank < len(self.shape or ()):
+            raise InvalidArgumentError(
+                "ragged_rank of a RaggedSpec", got=repr(ragged_rank), expected="at least 1, and less than the rank"
+            )
+        object.__setattr__(self, "ragged_rank", int(ragged_rank))
+
+    def __str__(self) -> str:
+        return f"ragged {Spec.__str__(self)}"
+
+    def merge(self, other: Spec) -> Spec:
+        return RaggedSpec(Spec.merge(self, other).shape, self.dtype, self.ragged_rank)
+
+    def batched(self, size: int | None) -> Spec:
+        return RaggedSpec((size, *(self.shape or ())), self.dtype, self.ragged_rank + 1)
+
+    def unbatched(self) -> Spec:
+        shape = (self.shape or ())[1:]
+        return RaggedSpec(shape, self.dtype, self.ragged_rank - 1) if self.ragged_rank > 1 else Spec(shape, self.dtype)
+
+    def with_rows(self, size: int | None) -> Spec:
+        return RaggedSpec((size, *(self.shape or ())[1:]), self.dtype, self.ragged_rank)
 
 
 DATASET = np.dtype(object)
@@ -117,7 +161,9 @@ def as_spec(signature: Any) -> tuple[Structure, tuple[Spec, ...]]:
             specs.append(leaf)
         elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
             rank_known = getattr(leaf.shape, "rank", 0) is not None
-            specs.append(Spec(tuple(leaf.shape) if rank_known else None, leaf.dtype))
+            ragged_rank = getattr(leaf, "ragged_rank", 0)  # tf.RaggedTensorSpec
+            shape = tuple(leaf.shape) if rank_known else None
+            specs.append(RaggedSpec(shape, leaf.dtype, ragged_rank) if ragged_rank else Spec(shape, leaf.dtype))
         else:
             raise InvalidArgumentError(
                 f"leaf {name!r} of a signature is not a spec", got=repr(leaf), expected="penstock.Spec(shape, dtype)"

@@ -13,8 +13,20 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import Block
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, DatasetsColumn, Indices, Nested, RowsColumn
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    BytesColumn,
+    Column,
+    DatasetsColumn,
+    Indices,
+    Nested,
+    RaggedColumn,
+    RowsColumn,
+    kept_apart,
+)
 from penstock.block.origin import Origins
+from penstock.block.ragged import Ragged
 from penstock.block.spec import DATASET, DatasetSpec
 from penstock.block.tree import Structure
 from penstock.units import format_bytes
@@ -129,7 +141,7 @@ class _Kept:
             self.rows = list(self.values[:start])
             self.values = None
         for row in rows:
-            if isinstance(row, Nested):
+            if isinstance(row, Nested | Ragged):
                 self.rows.append(row)
                 continue
             kept = np.array(row)
@@ -143,7 +155,7 @@ class _Kept:
         if self.dtype == DATASET:
             return DatasetsColumn([self.rows[slot] for slot in slots.tolist()], DatasetSpec())
         if self.values is None:
-            return RowsColumn([self.rows[slot] for slot in slots.tolist()], self.dtype)
+            return kept_apart([self.rows[slot] for slot in slots.tolist()], self.dtype)
         chosen = self.values[slots]
         return BytesColumn(chosen, self.dtype) if self.dtype.kind in "SU" else ArrayColumn(chosen)
 
@@ -151,7 +163,7 @@ class _Kept:
 def read_only(block: Block) -> Block:
     """The same block, its arrays not writable: they are kept and will be given out again."""
     for column in block.columns:
-        if isinstance(column, DatasetsColumn):
+        if isinstance(column, DatasetsColumn | RaggedColumn):
             continue
         arrays: Sequence[Array] = column.values if isinstance(column, RowsColumn) else [column.values]
         for array in arrays:

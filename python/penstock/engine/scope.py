@@ -89,7 +89,9 @@ def agree(first: Seen, later: Seen) -> bool:
     if first.structure is not later.structure and first.structure != later.structure:
         return False
     return all(
-        a.dtype == b.dtype and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
+        a.dtype == b.dtype
+        and a.ragged_rank == b.ragged_rank
+        and (a.shape is None or b.shape is None or len(a.shape) == len(b.shape))
         for a, b in zip(first.specs, later.specs, strict=True)
     )
 

@@ -103,6 +103,6 @@ def _varying_axes(step: Node) -> int:
 
 def _any_size(spec: Spec, varying: int) -> Spec:
     """What the first element showed, without the sizes that others need not share."""
-    if not spec.shape or not varying:
-        return spec
+    if not spec.shape or not varying or spec.ragged_rank:
+        return spec.with_rows(None) if spec.ragged_rank and varying else spec
     return Spec((None, *spec.shape[1:]) if varying == 1 else (None,) * len(spec.shape), spec.dtype)

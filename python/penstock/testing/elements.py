@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.block.block import preview
+from penstock.block.ragged import Ragged
 from penstock.dataset import Dataset
 
 
@@ -30,6 +31,8 @@ def freeze(element: Any) -> Hashable:
         return type(element).__qualname__, tuple(freeze(value) for value in element)
     if isinstance(element, Dataset):
         return "Dataset", tuple(freeze(value) for value in collect(element))
+    if isinstance(element, Ragged):
+        return "Ragged", freeze(element.values), freeze(element.row_splits)
     if isinstance(element, np.ndarray) and element.dtype.kind == "O":
         return "object array", element.shape, tuple((type(item).__name__, item) for item in element.ravel().tolist())
     if isinstance(element, np.ndarray | np.generic):

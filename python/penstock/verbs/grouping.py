@@ -8,9 +8,11 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from penstock.block.padding import as_padded_shapes, padding_value, per_leaf
+from penstock.block.spec import Spec
 from penstock.errors import InvalidArgumentError, PenstockError, user_location
 from penstock.graph.node import Node
-from penstock.graph.nodes import Batch, Pack, PaddedBatch, Rebatch, Unbatch
+from penstock.graph.nodes import Batch, Pack, PaddedBatch, RaggedBatch, Rebatch, Unbatch
+from penstock.graph.nodes.grouping import ragged_ranks
 from penstock.graph.nodes.packing import Strategy
 from penstock.options import require_integer
 from penstock.verbs.base import Verbs
@@ -84,6 +86,39 @@ class GroupingVerbs(Verbs):
             PaddedBatch(
                 inputs=(self._node,), location=where, batch_size=size or 1, drop_remainder=bool(drop_remainder),
                 padded_shapes=shapes, padding_values=padding_values,
+            )
+        )  # fmt: skip
+
+    def ragged_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = np.int64,
+        name: str | None = None,
+    ) -> Self:
+        """Consecutive elements whose lengths differ, as `penstock.Ragged`: items end to end, nothing padded.
+
+        Ragged up to the last axis that varies, as tf.data says it: a leaf whose spec has no None is stacked. Where
+        shapes are not known before a function has run (a map without `output_signature`), the first axis of every leaf
+        that has one is ragged, and inner axes must agree. What is ragged already gains an axis. TensorFlow is given a
+        tf.RaggedTensor; other frameworks have none: use `padded_batch`, or `to_padded()` in a map.
+        row_splits_dtype: int64 or int32. name: not used, as tf.data has it.
+        Raises, while iterating: StackError: inner axes, or leaves that are stacked, differ in shape.
+        """
+        where = user_location()
+        size = require_integer("ragged_batch", "batch_size", batch_size, minimum=1, where=where)
+        try:
+            splits = Spec((), row_splits_dtype).dtype
+        except PenstockError:
+            splits = None
+        if splits is None or splits.name not in ("int32", "int64"):
+            raise InvalidArgumentError(
+                "ragged_batch: row_splits_dtype", got=repr(row_splits_dtype), expected="int64 or int32", where=where
+            )
+        return self._of(
+            RaggedBatch(
+                inputs=(self._node,), location=where, batch_size=size or 1, drop_remainder=bool(drop_remainder),
+                ragged_ranks=ragged_ranks(self._node), row_splits_dtype=splits,
             )
         )  # fmt: skip
 

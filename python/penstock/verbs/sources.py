@@ -12,7 +12,8 @@ import numpy as np
 
 from penstock.block.block import preview
 from penstock.block.collate import as_leaf, leaf_spec, source_column
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, column_of_array, object_array
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, RaggedColumn, column_of_array, object_array
+from penstock.block.ragged import Ragged
 from penstock.block.spec import STR, Spec
 from penstock.block.tree import Structure, structure_of, tuple_of
 from penstock.errors import (
@@ -70,6 +71,8 @@ class SourceVerbs(Verbs):
             spec = leaf_spec(leaf)
             if not spec.shape and spec.dtype.kind in "SU":
                 columns.append(BytesColumn(object_array([leaf]), spec.dtype))
+            elif isinstance(leaf, Ragged):
+                columns.append(RaggedColumn([leaf]))
             elif not spec.shape:
                 columns.append(ArrayColumn(np.array([leaf], dtype=spec.dtype)))
             else:

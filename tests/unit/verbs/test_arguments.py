@@ -90,6 +90,9 @@ BAD: dict[str, Bad] = {
     "pack padding": _invalid(
         lambda: D.from_tensors({"a": [1]}).pack(4, padding_values=0.5), "0.5", "one value of int64"
     ),
+    "ragged_batch size": _invalid(lambda: ten().ragged_batch(0), "0", "an integer >= 1"),
+    "ragged_batch dtype": _invalid(lambda: ten().ragged_batch(2, row_splits_dtype="int8"), "int8", "int64 or int32"),
+    "ragged_batch no dtype": _invalid(lambda: ten().ragged_batch(2, row_splits_dtype="x"), "'x'", "int64 or int32"),
     "rebatch size": _invalid(lambda: ten().batch(2).rebatch(0), "0", "an integer >= 1"),
     "rebatch nothing": _invalid(lambda: ten().batch(2).rebatch([]), "[]", "an integer >= 1"),
     "rebatch sizes": _invalid(lambda: ten().batch(2).rebatch([2, -1]), "-1", "an integer >= 1"),

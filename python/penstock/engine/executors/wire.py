@@ -17,7 +17,7 @@ import cloudpickle
 import numpy as np
 
 from penstock.block.block import Block, Failure
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, FreshColumn, object_array
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, FreshColumn, RaggedColumn, object_array
 from penstock.block.origin import Origins
 from penstock.block.spec import BYTES, Spec
 from penstock.block.tree import Structure
@@ -124,6 +124,8 @@ def _pack_column(column: Column, stacks: list[Stack] | None) -> Column | _Stacke
         if column.dtype == BYTES and column.values.ndim == 1 and column.nbytes > _JOINED_BYTES:
             texts = column.values.tolist()
             return _Joined(np.array(list(map(len, texts))), np.frombuffer(b"".join(texts), dtype=np.uint8))
+        return column
+    if isinstance(column, RaggedColumn):
         return column
     rows = column.values
     is_plain = column.dtype.kind not in "SUO" and column.dtype.isbuiltin == 1

@@ -261,7 +261,7 @@ def _specs_of_all(graph: Node | None, block: Block) -> tuple[Spec, ...]:
     if graph is None:
         return specs
     if any(isinstance(n, Nesting) or (isinstance(n, Batch) and not n.drop_remainder) for n in nodes_of(graph)):
-        specs = tuple(Spec((None, *spec.shape[1:]), spec.dtype) if spec.shape else spec for spec in specs)
+        specs = tuple(spec.with_rows(None) if spec.shape else spec for spec in specs)
     said = graph.signature()
     if said is None or said.structure != block.structure:
         return specs

@@ -8,10 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.block import Block, Failure, holds_datasets
+from penstock.block.block import Block, Failure, concat_blocks, holds_datasets
 from penstock.block.collate import fill, stack_error
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, FreshColumn, Indices, RowsColumn
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    BytesColumn,
+    Column,
+    FreshColumn,
+    Indices,
+    RaggedColumn,
+    RowsColumn,
+    kept_apart,
+)
 from penstock.block.origin import NOWHERE, BatchOrigins, Origins, concat_origins
+from penstock.block.ragged import Ragged
 from penstock.block.tree import Structure
 from penstock.engine.buffers import ALIGNMENT, BufferPool
 from penstock.engine.operators.functions import empty_block
@@ -20,7 +31,7 @@ from penstock.errors import StackError
 _NONE = np.empty(0, dtype=np.int64)
 
 
-Join = Callable[[int, str, Indices, Indices], list[Array]]
+Join = Callable[[int, str, Indices, Indices], list[Any]]
 """Number and name of a leaf, where each batch starts and how many rows it has -> its batches.
 
 Raises: JoinStopError at the first batch that cannot be made.
@@ -35,12 +46,12 @@ def stack_batches(block: Block, counts: Indices, pool: BufferPool, label: str, *
     theirs alone, the batch is a view of it, and no byte is copied.
     """
 
-    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Array]:
+    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Any]:
         column = block.columns[leaf]
         whole_rows = _adopted(column, starts, counts) if adopt else None
         if whole_rows is not None:
             return whole_rows
-        return _stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe)
+        return stack_leaf(name, column, starts, counts, pool=pool, describe=block.describe)
 
     return join_batches(block, block.origins, counts, label, join)
 
@@ -56,7 +67,7 @@ def join_batches(block: Block, rows: Origins, counts: Indices, label: str, join:
     if whole < len(counts):
         counts = counts[:whole]
     starts = np.cumsum(counts) - counts
-    leaves: list[list[Array]] = []
+    leaves: list[list[Any]] = []
     for number, name in enumerate(block.structure.names()):
         try:
             leaves.append(join(number, name, starts, counts))
@@ -69,7 +80,7 @@ def join_batches(block: Block, rows: Origins, counts: Indices, label: str, join:
     if not len(counts):
         return empty_block(origins, failure)
     columns = tuple(
-        RowsColumn(batches[: len(counts)], column.dtype) for batches, column in zip(leaves, block.columns, strict=True)
+        kept_apart(batches[: len(counts)], column.dtype) for batches, column in zip(leaves, block.columns, strict=True)
     )
     return Block(block.structure, columns, origins, failure)
 
@@ -93,18 +104,21 @@ def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | 
 class JoinStopError(Exception):
     """Batch `batch` of a leaf cannot be made; `done` are those before it."""
 
-    def __init__(self, batch: int, done: list[Array], error: StackError) -> None:
+    def __init__(self, batch: int, done: list[Any], error: StackError) -> None:
         super().__init__(batch)
         self.batch = batch
         self.done = done
         self.error = error
 
 
-def _stack_leaf(
+def stack_leaf(
     name: str, column: Column, starts: Indices, counts: Indices, *, pool: BufferPool, describe: Callable[[int], str]
-) -> list[Array]:
+) -> list[Any]:
+    """A leaf's rows stacked: an array a batch, or a Ragged where they are ragged. Raises: JoinStopError."""
     if not len(counts):
         return []
+    if isinstance(column, RaggedColumn):
+        return ragged_batches(name, column, starts, counts, describe=describe)
     if isinstance(column, RowsColumn):
         return _stack_rows(name, column, starts, counts, pool=pool, describe=describe)
     shapes = tuple((int(count), *column.values.shape[1:]) for count in counts)
@@ -132,6 +146,33 @@ def _stack_rows(
     return batches
 
 
+def ragged_batches(
+    name: str,
+    column: RowsColumn | RaggedColumn,
+    starts: Indices,
+    counts: Indices,
+    *,
+    describe: Callable[[int], str],
+    row_splits_dtype: np.dtype[Any] | None = None,
+) -> list[Ragged]:
+    """Batches whose rows differ in length. Raises: JoinStopError: their inner shapes differ too."""
+    batches: list[Ragged] = []
+    for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+        rows = column.values[start : start + count]
+        shapes = [row.shape[1:] if isinstance(row, np.ndarray) else row.flat_values.shape[1:] for row in rows]
+        odd = next((place for place, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is not None:
+            error = StackError(
+                f'leaf "{name}" has shape {rows[odd].shape} at {describe(start + odd)}',
+                expected=f"(any, *{shapes[0]}) as before",
+                remedy="say which axes vary: map(..., output_signature=penstock.Spec((None, None), ...))",
+            )
+            raise JoinStopError(len(batches), batches, error)
+        own = rows[0].row_splits.dtype if isinstance(rows[0], Ragged) else np.dtype(np.int64)
+        batches.append(Ragged.from_rows(rows, own if row_splits_dtype is None else row_splits_dtype))
+    return batches
+
+
 class Assembly:
     """One batch written by several tasks, each into its own rows; delivered by the task that holds the last ones.
 
@@ -149,6 +190,7 @@ class Assembly:
         self._columns: tuple[Column, ...] = ()
         self._parts: dict[int, Origins] = {}
         self._odd: dict[int, Block] = {}
+        self._ragged: dict[int, Block] = {}
 
     def write(self, start: int, block: Block) -> Failure | None:
         """Write the rows of `block` from row `start` on; the failure that followed them, if one did.
@@ -160,6 +202,9 @@ class Assembly:
             return block.failure
         if holds_datasets(block):
             return Failure(_of_datasets(block).at(self._label))
+        if any(isinstance(column, RaggedColumn) for column in block.columns):  # no row has a place of its own
+            self._ragged[start] = block
+            return block.failure
         with self._lock:
             if not self._outs:
                 self._allocate(block)
@@ -177,7 +222,7 @@ class Assembly:
     def _allocate(self, block: Block) -> None:
         self._structure, self._columns = block.structure, block.columns
         for leaf, column in enumerate(block.columns):
-            shape = column.values[0].shape if isinstance(column, RowsColumn) else column.values.shape[1:]
+            shape = _row_shapes(column)[0]
             early = self._early.get(leaf)
             if early is None or early.shape[1:] != shape or early.dtype != column.spec.dtype:
                 early = self._pool.array((self._count, *shape), column.spec.dtype)
@@ -199,6 +244,9 @@ class Assembly:
 
     def batch(self) -> Block:
         """The whole batch, as a block of one element; a failure when its rows differ in shape."""
+        if self._ragged:
+            joined = concat_blocks([self._ragged[start] for start in sorted(self._ragged)])
+            return stack_batches(joined, np.array([self._count], dtype=np.int64), self._pool, self._label)
         if self._odd:
             return empty_block(NOWHERE, Failure(self._disagreement().at(self._label)))
         origins = concat_origins([self._parts[start] for start in sorted(self._parts)])
@@ -228,6 +276,7 @@ def _is_at(column: Column, place: Array) -> bool:
 
 
 def _row_shapes(column: Column) -> list[tuple[int, ...]]:
+    assert not isinstance(column, RaggedColumn), "ragged rows are kept aside"
     if isinstance(column, RowsColumn):
         return [row.shape for row in column.values]
     return [column.values.shape[1:]]

@@ -16,8 +16,18 @@ import numpy as np
 
 from penstock.block.block import Block, Failure, concat_blocks, preview
 from penstock.block.collate import LARGE_ROW_BYTES, RowError, as_promised, column_of, detached, shielded
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, RowsColumn, object_array
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    BytesColumn,
+    Column,
+    RaggedColumn,
+    RowsColumn,
+    kept_apart,
+    object_array,
+)
 from penstock.block.origin import NOWHERE, Origins, RowOrigins
+from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
 from penstock.engine.operators.compiled import RAISED, Compiled
@@ -524,10 +534,12 @@ def unbatch(node: Unbatch, block: Block) -> Block:
 
 def _rows(column: Column, row: int) -> int:
     value = column.row(row)
-    return len(value) if isinstance(value, np.ndarray) and value.ndim else -1
+    return len(value) if isinstance(value, np.ndarray | Ragged) and value.ndim else -1
 
 
 def _unbatched(column: Column, count: int) -> Column:
+    if isinstance(column, RaggedColumn):
+        return kept_apart([item for row in column.values[:count] for item in row], column.dtype)
     if isinstance(column, RowsColumn):
         full = [row for row in column.values[:count] if len(row)]
         if len({row.shape[1:] for row in full}) == 1:

@@ -39,6 +39,7 @@ from penstock.graph.nodes import (
     PaddedBatch,
     Permute,
     Prefetch,
+    RaggedBatch,
     Random,
     Range,
     RankRows,
@@ -462,6 +463,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Repeat: RepeatOperator,
     Batch: BatchOperator,
     PaddedBatch: BatchOperator,
+    RaggedBatch: BatchOperator,
     Cache: CacheOperator,
 }
 

@@ -10,8 +10,9 @@ from penstock.block.origin import BatchOrigins
 from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.batching import stack_batches
 from penstock.engine.operators.padding import pad_batches
+from penstock.engine.operators.ragged import gather_ragged
 from penstock.errors import StructureError
-from penstock.graph.nodes import Batch, PaddedBatch
+from penstock.graph.nodes import Batch, PaddedBatch, RaggedBatch
 from penstock.graph.nodes.grouping import weighted
 
 
@@ -28,6 +29,8 @@ def join_rows(node: Batch, block: Block, counts: Indices, pool: BufferPool, *, a
     """
     if isinstance(node, PaddedBatch):
         return pad_batches(node, block, counts, pool)
+    if isinstance(node, RaggedBatch):
+        return gather_ragged(node, block, counts, pool)
     if not node.pads_remainder:
         return stack_batches(block, counts, pool, node.label, adopt=adopt)
     counts = counts[: int(np.searchsorted(np.cumsum(counts), len(block), side="right"))]

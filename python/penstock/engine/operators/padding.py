@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.block.block import Block
-from penstock.block.columns import Array, Column, Indices, RowsColumn
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Indices, RaggedColumn, RowsColumn
 from penstock.block.padding import Dims, padding_value, per_leaf
 from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.batching import JoinStopError, join_batches
-from penstock.errors import PenstockError, StackError
+from penstock.engine.operators.functions import empty_block
+from penstock.errors import PenstockError, StackError, StructureError
 from penstock.graph.nodes import PaddedBatch
 from penstock.kernels.packing import place_rows
+
+_Dense: TypeAlias = ArrayColumn | RowsColumn | BytesColumn
 
 
 def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPool) -> Block:
@@ -26,22 +29,32 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
 
     Raises: StructureError, InvalidArgumentError: `padded_shapes` or `padding_values` do not suit these elements.
     """
+    if not len(block):  # it has no columns, and says nothing of the elements
+        return empty_block(block.origins, block.failure)
     names = block.structure.names()
     try:
         shapes = per_leaf("padded_shapes", node.padded_shapes, block.structure)
         values = per_leaf("padding_values", node.padding_values, block.structure)
         padding = [
             padding_value(name, value, column.dtype)
-            for name, value, column in zip(names, values, block.columns, strict=len(block) > 0)
+            for name, value, column in zip(names, values, block.columns, strict=True)
         ]
     except PenstockError as error:
         raise error.at(node.label) from None
 
-    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Array]:
+    odd = next((n for n, column in zip(names, block.columns, strict=True) if isinstance(column, RaggedColumn)), None)
+    if odd is not None:
+        raise StructureError(
+            f'leaf "{odd}" is ragged, and cannot be padded', where=node.label,
+            remedy="unbatch, or map it to its to_padded(), first",
+        )  # fmt: skip
+
+    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Any]:
         column = block.columns[leaf]
         batches: list[Array] = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             rows = column.slice(start, start + count)
+            assert isinstance(rows, _Dense)
             origins = block.origins.take(np.arange(start, start + count, dtype=np.int64))
             try:
                 shape = _shape(name, rows, shapes[leaf], origins.describe)
@@ -53,13 +66,13 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
     return join_batches(block, block.origins, counts, node.label, join)
 
 
-def _row_shapes(column: Column) -> list[tuple[int, ...]]:
+def _row_shapes(column: _Dense) -> list[tuple[int, ...]]:
     if isinstance(column, RowsColumn):
         return [row.shape for row in column.values]
     return [column.values.shape[1:]]
 
 
-def _shape(name: str, rows: Column, wanted: Dims | None, describe: Callable[[int], str]) -> tuple[int, ...]:
+def _shape(name: str, rows: _Dense, wanted: Dims | None, describe: Callable[[int], str]) -> tuple[int, ...]:
     """The shape all rows of a batch get. Raises: StackError: one does not fit."""
     shapes = _row_shapes(rows)
     longest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
@@ -81,7 +94,7 @@ def _shape(name: str, rows: Column, wanted: Dims | None, describe: Callable[[int
     )
 
 
-def _padded(rows: Column, shape: tuple[int, ...], value: Any, pool: BufferPool) -> Array:
+def _padded(rows: _Dense, shape: tuple[int, ...], value: Any, pool: BufferPool) -> Array:
     """[len(rows), *shape], rows at the start of their slots."""
     dtype = np.dtype(object) if rows.dtype.kind in "SU" else rows.dtype
     out = pool.array((len(rows), *shape), dtype)

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.block.block import Block
 from penstock.block.collate import column_of
 from penstock.block.columns import ArrayColumn, Column
+from penstock.block.ragged import Ragged
 from penstock.engine.operators.images import Allocate, run_fused
 from penstock.engine.operators.steps import Values, whole_step
 from penstock.ops.program import Program, Ref, Step, substitute
@@ -106,7 +107,7 @@ def same_columns(first: tuple[Column, ...], second: tuple[Column, ...]) -> bool:
 
 
 def _same(x: Any, y: Any) -> bool:
-    if isinstance(x, bytes | str) or isinstance(y, bytes | str):
+    if isinstance(x, bytes | str | Ragged) or isinstance(y, bytes | str | Ragged):
         return type(x) is type(y) and bool(x == y)
     a, b = np.asarray(x), np.asarray(y)
     if a.dtype != b.dtype or a.shape != b.shape:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.collate import stack_error
-from penstock.block.columns import Array, Column, Indices
+from penstock.block.columns import Column, Indices, RaggedColumn
 from penstock.block.origin import RowOrigins
+from penstock.block.ragged import Ragged
 from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.batching import JoinStopError, join_batches
 
@@ -23,12 +25,15 @@ def rows_in_batches(
     before their batch, with a StackError.
     """
 
-    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Array]:
+    def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Any]:
         column = block.columns[leaf]
         dtype = np.dtype(object) if column.spec.dtype.kind in "SU" else column.spec.dtype
-        batches: list[Array] = []
+        batches: list[Any] = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             parts = list(_slices(column, ends, first + start, first + start + count))
+            if isinstance(column, RaggedColumn):
+                batches.append(Ragged.concat(parts))
+                continue
             shape, done = parts[0].shape[1:], 0
             out = pool.array((count, *shape), dtype)
             for part in parts:
@@ -43,7 +48,7 @@ def rows_in_batches(
     return join_batches(block, origins, counts, label, join)
 
 
-def _slices(column: Column, ends: Indices, start: int, stop: int) -> Iterator[Array]:
+def _slices(column: Column, ends: Indices, start: int, stop: int) -> Iterator[Any]:
     """Rows start to stop of all elements laid one after another, a slice of each that has some."""
     element = int(np.searchsorted(ends, start, side="right"))
     while start < stop:

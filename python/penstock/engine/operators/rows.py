@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.block.block import Block, Failure
 from penstock.block.collate import detached
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RaggedColumn, RowsColumn
 from penstock.block.origin import BatchOrigins, Origins
 from penstock.block.tree import LEAF
 from penstock.engine.operators.functions import collate, empty_block, leave_out
@@ -37,7 +37,7 @@ class SlicesOperator(SourceOperator):
         return Block(self.node.structure, columns, self.origins(positions, scope))
 
     def batches(self, positions: Indices, counts: Indices, scope: Scope) -> Block | None:
-        if any(isinstance(column, RowsColumn) for column in self.node.columns):
+        if any(isinstance(column, RowsColumn | RaggedColumn) for column in self.node.columns):
             return None
         tally = scope.task_log.tally
         return tally.measure(self.node.key, self.node.label, lambda: self._batches(positions, counts, scope))

@@ -11,7 +11,7 @@ from penstock.graph.nodes.distribution import Distribute, Policy, RankRows
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.fallible import OnError
 from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
-from penstock.graph.nodes.grouping import Batch, PaddedBatch, Rebatch, Unbatch
+from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, IgnoreErrors, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Slide, Window
@@ -52,6 +52,7 @@ __all__ = [
     "Permute",
     "Policy",
     "Prefetch",
+    "RaggedBatch",
     "Random",
     "Range",
     "RankRows",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from penstock.block.padding import per_leaf
-from penstock.block.spec import Spec
+from penstock.block.spec import RaggedSpec, Spec
 from penstock.block.tree import LEAF, Structure, tuple_of
 from penstock.errors import StructureError
 from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature
@@ -111,6 +111,58 @@ class PaddedBatch(Batch):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class RaggedBatch(Batch):
+    """Consecutive elements whose lengths differ, as ragged leaves.
+
+    `ragged_ranks`: of the batches, for each leaf: how many of its axes vary, 0 where none does. None: known when it is
+    read, and the first axis then (`ragged_rank_of`). `row_splits_dtype`: int32 or int64.
+    """
+
+    ragged_ranks: tuple[int | None, ...] | None
+    row_splits_dtype: np.dtype[Any]
+    verb: ClassVar[str] = "ragged_batch"
+
+    def ragged_rank_of(self, leaf: int, rank: int) -> int:
+        """The ragged rank of the batches of a leaf whose elements have `rank` axes."""
+        known = None if self.ragged_ranks is None else self.ragged_ranks[leaf]
+        return min(rank, 1) if known is None else known
+
+    def signature(self) -> Signature | None:
+        inner = self.input.signature()
+        if inner is None:
+            return None
+        specs = (self._spec(leaf, spec) for leaf, spec in enumerate(inner.specs))
+        return Signature(inner.structure, tuple(specs))
+
+    def _spec(self, leaf: int, spec: Spec) -> Spec:
+        if spec.ragged_rank or spec.shape is None:
+            return spec.batched(self._rows())
+        rank = self.ragged_rank_of(leaf, len(spec.shape))
+        if not rank:
+            return spec.batched(self._rows())
+        promised = self.ragged_ranks is not None and self.ragged_ranks[leaf] is not None
+        shape = spec.shape if promised else (None,) * len(spec.shape)
+        return RaggedSpec((self._rows(), *shape), spec.dtype, rank)
+
+    def parameters(self) -> dict[str, Any]:
+        own = {"ragged_ranks": self.ragged_ranks, "row_splits_dtype": self.row_splits_dtype.name}
+        return {**super().parameters(), **own}
+
+
+def ragged_ranks(node: Node) -> tuple[int | None, ...] | None:
+    """How many axes of each leaf of `node` may vary: up to the last of unknown size, as tf.data. None: not promised."""
+    signature = node.signature() if is_promised(node) else None
+    if signature is None:
+        return None
+    return tuple(
+        None
+        if spec.shape is None
+        else max((axis + 1 for axis, size in enumerate(spec.shape) if size is None), default=0)
+        for spec in signature.specs
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Rebatch(Node):
     """The rows of all elements, in batches of `batch_sizes`, one size after another and over again."""
 
@@ -139,8 +191,7 @@ class Rebatch(Node):
         if promised and promised[0] is not None and size is not None:
             is_whole = is_whole or promised[0] % size == 0
         rest = size if is_whole or self.drop_remainder else None
-        specs = (Spec(None if s.shape is None else s.shape[1:], s.dtype).batched(rest) for s in inner.specs)
-        return Signature(inner.structure, tuple(specs))
+        return Signature(inner.structure, tuple(spec.with_rows(rest) for spec in inner.specs))
 
     def index_obstacle(self) -> str | None:
         return "takes elements apart whose numbers of rows are known only when they are read"
@@ -162,8 +213,7 @@ class Unbatch(Node):
         inner = self.input.signature()
         if inner is None:
             return None
-        specs = tuple(Spec(None if s.shape is None else s.shape[1:], s.dtype) for s in inner.specs)
-        return Signature(inner.structure, specs)
+        return Signature(inner.structure, tuple(spec.unbatched() for spec in inner.specs))
 
     def index_obstacle(self) -> str | None:
         return "gives each element a number of rows known only when it is read"

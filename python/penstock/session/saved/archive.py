@@ -21,9 +21,10 @@ import cloudpickle
 import ml_dtypes  # noqa: F401  # makes bfloat16 a name that NumPy knows
 import numpy as np
 
-from penstock.block.columns import ArrayColumn, BytesColumn, RowsColumn, object_array
+from penstock.block.columns import ArrayColumn, BytesColumn, RaggedColumn, RowsColumn, object_array
 from penstock.block.padding import Dims
-from penstock.block.spec import DatasetSpec, Spec
+from penstock.block.ragged import Ragged
+from penstock.block.spec import DatasetSpec, RaggedSpec, Spec
 from penstock.block.tree import Structure
 from penstock.errors import InvalidArgumentError, Location, UnsupportedValueError
 from penstock.formats.csv_rows import CsvColumn, CsvForm
@@ -43,8 +44,8 @@ _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
-        Location, Options, Program, ProgramFunction, RecordLayout, Ref, Retry, RowsColumn, Signature, Spec, Step,
-        ThreadingOptions,
+        Location, Options, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref, Retry,
+        RowsColumn, Signature, Spec, Step, ThreadingOptions,
     )
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from penstock.block.block import holds_datasets
-from penstock.block.columns import ArrayColumn
+from penstock.block.columns import ArrayColumn, RaggedColumn
 from penstock.block.spec import Spec
 from penstock.engine.cache import CacheStore
 from penstock.errors import InvalidArgumentError
@@ -109,6 +109,8 @@ def as_program(node: Node, function: Callable[..., Any]) -> ProgramFunction | Un
     block, _ = first_block(node.input)
     if block is None or not len(block) or holds_datasets(block):
         return Untraced("has no first element to be compiled for")
+    if any(isinstance(column, RaggedColumn) for column in block.columns):
+        return Untraced("is given ragged arrays")
     ids: Callable[[], UInt64s] = block.origins.ids
     takes_rng = isinstance(node, Map) and node.takes_rng
     program = trace([Call(function, takes_rng)], block, ids)

@@ -41,6 +41,7 @@ from penstock.graph.nodes import (
     Nesting,
     Pack,
     PaddedBatch,
+    RaggedBatch,
     RankRows,
     Rebatch,
     Resample,
@@ -75,6 +76,7 @@ def _grouped(node: GroupByWindow, scope: Scope) -> Barrier:
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
     PaddedBatch: BatchBarrier,
+    RaggedBatch: BatchBarrier,
     Rebatch: RebatchBarrier,
     Pack: pack_barrier,
     Shuffle: shuffle_barrier,
