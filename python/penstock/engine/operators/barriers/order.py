@@ -93,6 +93,7 @@ class AssertCardinalityBarrier(Barrier):
     """Passes on as many as are asserted; then fails if more come, or fewer came."""
 
     node: AssertCardinality
+    carries = True
 
     def __init__(self, node: AssertCardinality, scope: Scope) -> None:
         super().__init__(node, scope)
@@ -111,6 +112,12 @@ class AssertCardinalityBarrier(Barrier):
         if self._seen == self.node.count:
             return []
         return [empty_block(NOWHERE, Failure(self._wrong(f"{self._seen} elements")))]
+
+    def carry(self) -> int:
+        return self._seen
+
+    def restore(self, carry: int) -> None:
+        self._seen = carry
 
     def _wrong(self, got: str) -> CardinalityError:
         asserted = "elements without end" if self.node.count < 0 else f"{self.node.count} elements"
