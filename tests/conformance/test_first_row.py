@@ -49,5 +49,5 @@ def test_an_error_at_the_first_element_is_told_when_it_is_asked_for_by_number():
 
 
 def test_a_verb_that_is_not_there_yet_says_what_to_do():
-    with pytest.raises(AttributeError, match="pad to one length"):
-        ps.Dataset.range(3).padded_batch(2)
+    with pytest.raises(AttributeError, match="keeps elements in memory"):
+        ps.Dataset.range(3).snapshot("kept")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from penstock.block.block import holds_datasets
-from penstock.block.columns import ArrayColumn, RaggedColumn
+from penstock.block.block import Block, holds_datasets
+from penstock.block.columns import ArrayColumn, RaggedColumn, RowsColumn
 from penstock.block.spec import Spec
 from penstock.engine.cache import CacheStore
 from penstock.errors import InvalidArgumentError
@@ -111,6 +111,12 @@ def as_program(node: Node, function: Callable[..., Any]) -> ProgramFunction | Un
         return Untraced("has no first element to be compiled for")
     if any(isinstance(column, RaggedColumn) for column in block.columns):
         return Untraced("is given ragged arrays")
+    # One element does not say that all have its shape: no shape is taken for a constant.
+    columns = tuple(
+        RowsColumn(list(c.values), c.values.dtype) if isinstance(c, ArrayColumn) and c.values.ndim > 1 else c
+        for c in block.columns
+    )
+    block = Block(block.structure, columns, block.origins)
     ids: Callable[[], UInt64s] = block.origins.ids
     takes_rng = isinstance(node, Map) and node.takes_rng
     program = trace([Call(function, takes_rng)], block, ids)
