@@ -23,6 +23,7 @@ from penstock.options import (
     AutotuneOptions,
     DistributeOptions,
     Options,
+    RemoteOptions,
     Retry,
     ThreadingOptions,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "Options",
     "Ragged",
     "RaggedSpec",
+    "RemoteOptions",
     "Retry",
     "Rng",
     "Spec",

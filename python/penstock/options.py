@@ -5,6 +5,7 @@ No option changes which elements arrive; `deterministic=False` may change their 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Literal
@@ -91,6 +92,47 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions:
+    """`Options(remote=RemoteOptions(...))`: how what lies behind s3://, gs://, az:// and http(s):// is read.
+
+    max_in_flight: requests at once, of all pipelines of this process that say the same number. attempts: how often a
+    request is made before its fault is an error, for faults that may pass. backoff_s: the longest wait before the
+    second attempt, in seconds; it doubles each time, up to 20 s, and is drawn from its upper half. timeout_s: seconds
+    one attempt may take, its bytes included. coalesce_bytes: ranges of one object at most so far apart are one request.
+    cache_directory, cache_bytes: keep what is read there, up to so many bytes (or "50 GiB"); what came first stays, and
+    nothing is evicted. None: nothing is kept.
+    """
+
+    max_in_flight: int = 256
+    attempts: int = 5
+    backoff_s: float = 0.2
+    timeout_s: float = 60.0
+    coalesce_bytes: int | str = 64 * 1024
+    cache_directory: str | os.PathLike[str] | None = None
+    cache_bytes: int | str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_in_flight", "attempts"):
+            require_integer("RemoteOptions", name, getattr(self, name), minimum=1)
+        for name, least in (("backoff_s", 0), ("timeout_s", 1e-3)):
+            value: Any = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < float("inf"):
+                raise InvalidArgumentError(
+                    f"RemoteOptions: {name}", got=repr(value), expected=f"seconds, {least:g} or more"
+                )
+        object.__setattr__(self, "coalesce_bytes", parse_bytes(self.coalesce_bytes))
+        if (self.cache_directory is None) != (self.cache_bytes is None):
+            said = "cache_bytes" if self.cache_directory is None else "cache_directory"
+            raise InvalidArgumentError(
+                "RemoteOptions: a cache needs its directory and its size", got=f"{said} alone",
+                expected="cache_directory and cache_bytes, or neither",
+            )  # fmt: skip
+        if self.cache_directory is not None and self.cache_bytes is not None:
+            object.__setattr__(self, "cache_directory", os.path.abspath(os.fspath(self.cache_directory)))
+            object.__setattr__(self, "cache_bytes", parse_bytes(self.cache_bytes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Limits and defaults of a pipeline, attached with `ds.with_options(...)`; later ones win, field by field.
 
@@ -111,6 +153,7 @@ class Options:
     autotune: what may be tuned, as tf.data's record of that name.
     threading: how many threads, likewise.
     experimental_distribute: how `distribute()` shares out, likewise.
+    remote: how objects behind URLs are read: how many at once, how often, how long, and whether they are kept on disk.
     """
 
     cpu_budget: int | None = None
@@ -126,6 +169,7 @@ class Options:
     autotune: AutotuneOptions | None = None
     threading: ThreadingOptions | None = None
     experimental_distribute: DistributeOptions | None = None
+    remote: RemoteOptions | None = None
 
     def __post_init__(self) -> None:
         self._take_nested()
@@ -152,6 +196,7 @@ class Options:
             ("autotune", AutotuneOptions),
             ("threading", ThreadingOptions),
             ("experimental_distribute", DistributeOptions),
+            ("remote", RemoteOptions),
         ):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):

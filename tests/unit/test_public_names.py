@@ -16,7 +16,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         ps,
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
-            "INFINITE_CARDINALITY Options Ragged RaggedSpec Retry Rng Spec TensorSpec TextLineDataset "
+            "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Spec TensorSpec TextLineDataset "
             "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot"
         ),
     ),
@@ -71,7 +71,7 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
 
 OPTIONS = (
     "cpu_budget ram_budget cache_budget deterministic seed executor max_image_pixels block_size max_error_ratio "
-    "skip_rules autotune threading experimental_distribute"
+    "skip_rules autotune threading experimental_distribute remote"
 )
 
 

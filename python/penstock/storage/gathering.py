@@ -1,0 +1,54 @@
+"""What several requests give, as they end: a failure stays with its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import Generic, TypeVar
+
+from penstock.errors import ClosedError, ReadError
+
+_LOOK_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class Gathering(Generic[T]):
+    """Results by place, set by the threads that make the requests; `jobs`: how many of these have to end."""
+
+    def __init__(self, results: list[T | Exception | None], jobs: int) -> None:
+        self.results = results
+        self.cancelled = threading.Event()
+        self._left = jobs
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        if not jobs:
+            self._done.set()
+
+    def ended(self) -> None:
+        """One more job has ended."""
+        with self._lock:
+            self._left -= 1
+            if not self._left:
+                self._done.set()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    def cancel(self) -> None:
+        """What has not begun never does; what waits to be tried again gives up."""
+        self.cancelled.set()
+
+    def wait(self, closing: threading.Event | None) -> list[T | Exception]:
+        """All results, in the order of the requests. A wait that is interrupted gives the rest up.
+
+        Raises: ClosedError: `closing` was set meanwhile.
+        """
+        try:
+            while not self._done.wait(None if closing is None else _LOOK_SECONDS):
+                if closing is not None and closing.is_set():
+                    raise ClosedError("the iterator is closed", remedy="open a new one with iter(dataset)")
+        except BaseException:
+            self.cancel()
+            raise
+        return [ReadError("the request gave nothing") if result is None else result for result in self.results]
