@@ -1,5 +1,6 @@
 """Datasets over files under tf.data's names: TextLineDataset, FixedLengthRecordDataset, CsvDataset.
 
+Names may be URLs: what lies behind them is streamed, and is not read by number.
 Files are measured when the dataset is made, so one that is missing is told with the user's line; they are read as
 elements are asked for, and may be larger than memory.
 """
@@ -16,7 +17,7 @@ from penstock.block.spec import BYTES, STR, Spec
 from penstock.dataset import Dataset
 from penstock.errors import InvalidArgumentError, Location, PenstockError, user_location
 from penstock.formats.csv_rows import CsvColumn, CsvForm
-from penstock.formats.files import LocalFile, measured
+from penstock.formats.files import LocalFile, RemoteFile, measured_all
 from penstock.formats.lines import require_encoding
 from penstock.formats.records import RecordLayout
 from penstock.formats.streams import COMPRESSIONS
@@ -82,7 +83,9 @@ def FixedLengthRecordDataset(  # noqa: N802, PLR0917  # tf.data's name, a class 
     buffer = require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where)
 
     def make(files: tuple[LocalFile, ...]) -> Node:
-        if compression:
+        if compression or any(
+            isinstance(file, RemoteFile) for file in files
+        ):  # a round trip for each record costs more
             return PackedRecords(
                 location=where, files=files, compression=compression, buffer_bytes=buffer, layout=layout
             )
@@ -153,7 +156,7 @@ def _reading(
                 return Dataset._of(make(files))
             except PenstockError as error:
                 raise error.at(f"{verb} at {where}") from None
-        names = Dataset.from_tensor_slices([file.path for file in files])
+        names = Dataset.from_tensor_slices([file.source for file in files])
 
     def read_one(name: Any) -> Dataset:
         return Dataset._of(make(_files(verb, name, where)))
@@ -181,7 +184,7 @@ def _files(verb: str, filenames: Any, where: Location) -> tuple[LocalFile, ...]:
             where=where,
         )  # fmt: skip
     try:
-        return tuple(measured(os.fsdecode(name)) for name in names)
+        return tuple(measured_all([os.fsdecode(name) for name in names]))
     except PenstockError as error:
         raise error.at(f"{verb} at {where}") from error.__cause__
 

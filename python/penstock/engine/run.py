@@ -12,6 +12,8 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from penstock.engine.marks import Marked
@@ -47,6 +49,7 @@ class Run:
         self._result = threading.Condition(self._lock)
         self._threads: list[tuple[threading.Thread, threading.Event]] = []  # and whether it has begun
         self._idle = 0
+        self._away = 0  # tasks that wait for storage
         self._closed = False
         self._pid = os.getpid()
         self._crash: BaseException | None = None
@@ -119,7 +122,7 @@ class Run:
         """Let one more worker look for a task; start it if all are busy. It wakes the next when it finds one."""
         if self._idle:
             self._work.notify()
-        elif len(self._threads) < self._limits.workers:
+        elif len(self._threads) < self._limits.workers + self._away:
             name = f"penstock-worker-{len(self._threads)}"
             began = threading.Event()
             thread = threading.Thread(target=self._work_until_closed, args=(began,), name=name, daemon=True)
@@ -154,9 +157,23 @@ class Run:
     def _execute_unlocked(self, task: Task) -> Outcome:
         self._lock.release()
         try:
-            return task.execute()
+            return task.execute(self._waits)
         finally:
             self._lock.acquire()
+
+    @contextmanager
+    def _waits(self, stage: RunningStage, requests: int) -> Iterator[None]:
+        """While open, the task that this thread runs waits for storage: another thread may take its core."""
+        with self._lock:
+            stage.away.add(1, requests)
+            self._away += 1
+            self._wake_worker()
+        try:
+            yield
+        finally:
+            with self._lock:
+                stage.away.add(-1, -requests)
+                self._away -= 1
 
     # -- the end --------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from penstock.engine.executors.evidence import Finding
 from penstock.engine.sizing import TaskSize
 from penstock.errors import StructureError
 from penstock.graph.node import Node
+from penstock.options import RemoteOptions
 from penstock.rng import derive_key
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.tally import Tally
@@ -32,7 +33,7 @@ class Services:
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
     block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
     findings: where functions were found to run best, by step. crowd: how many run at once in this iterator.
-    max_image_pixels: as the option, None for the default. closing: set when the run ends,
+    max_image_pixels, remote: as the options, None for the defaults. closing: set when the run ends,
     for whoever waits in it.
     """
 
@@ -44,6 +45,7 @@ class Services:
     process_workers: int = 0
     executor: str | None = None
     max_image_pixels: int | None = None
+    remote: RemoteOptions | None = None
     sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
     block_size: int | None = None
     optimized: Callable[[Node], Node] = lambda node: node

@@ -13,6 +13,7 @@ HANDED_OVER_SECONDS = 0.032  # for a worker process: handing a block over and ba
 TARGET_BYTES = 4 * 2**20
 MADE_ROW_SECONDS = 50e-6  # rows that take this long in a thread are made, not moved, and written past the caches
 MADE_TARGET_BYTES = 16 * 2**20
+AWAY_ROWS = 128  # at most, of tasks that wait for storage: several of them are out at once
 FIRST_ROWS = 8
 GROWTH = 8
 
@@ -29,8 +30,13 @@ class TaskSize:
     row_bytes: float | None = None
     fixed: bool = False
 
-    def after(self, rows: int, seconds: float, nbytes: int, target_s: float = TARGET_SECONDS) -> TaskSize:
-        """The size after a task of `rows` rows took `seconds`, put out `nbytes`; `target_s`: what one should take."""
+    def after(
+        self, rows: int, seconds: float, nbytes: int, target_s: float = TARGET_SECONDS, *, away: bool = False
+    ) -> TaskSize:
+        """The size after a task of `rows` rows took `seconds`, put out `nbytes`.
+
+        target_s: what one should take. away: it waited for storage besides, which counts in no second of these.
+        """
         if self.fixed or rows < 1:
             return self
         row_s = _smooth(self.row_s, seconds / rows)
@@ -39,6 +45,8 @@ class TaskSize:
         is_made = row_s >= MADE_ROW_SECONDS and target_s == TARGET_SECONDS
         target_bytes = MADE_TARGET_BYTES if is_made else TARGET_BYTES
         by_bytes = target_bytes / row_bytes if row_bytes > 0 else float("inf")
+        if away:
+            by_time = min(max(by_time, FIRST_ROWS), AWAY_ROWS)
         wanted = max(1, int(min(by_time, by_bytes, self.rows * GROWTH)))
         # Powers of two, and only when clearly off: tasks of one size reuse each other's buffers.
         rows = 1 << (wanted.bit_length() - 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,10 +28,14 @@ from penstock.engine.operators.sources import GeneratorSource, StreamSource, end
 from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage
+from penstock.storage.surroundings import reading_for
 
 _NONE = np.empty(0, dtype=np.int64)
 _AHEAD_BLOCKS = 2
 _SHORT_SECONDS = 0.001
+_AWAY_TASKS = 64
+_REQUESTS = 512  # of a stage, waited for: twice what is in flight by default
+_REQUESTS_AT_FIRST = 64  # until it is known how large the answers are
 
 
 @dataclass(slots=True)
@@ -38,6 +43,7 @@ class Outcome:
     """What a task gave: blocks in order, its log, and what it cost.
 
     ended: the stage has nothing after this. number: of the verb whose elements these are.
+    away_s: of its seconds, those in which the thread waited for requests that all rows had made together.
     """
 
     blocks: list[Block]
@@ -48,6 +54,7 @@ class Outcome:
     nbytes: int = 0
     elements: int = 0
     number: int = -1
+    away_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -62,20 +69,34 @@ class Task:
     mark: Mark  # of the first element it gives
     whole: Callable[[], Block] | None = None  # called when the task's turn comes, for what all tasks before it made
 
-    def execute(self) -> Outcome:
-        """Run it. Whatever is raised becomes the failure that follows its blocks."""
+    def execute(self, away: Callable[[RunningStage, int], AbstractContextManager[None]] | None = None) -> Outcome:
+        """Run it. Whatever is raised becomes the failure that follows its blocks.
+
+        `away`: entered while it waits for so many requests to storage.
+        """
         scope = self.scope.in_task()
-        clock = scope.services.clock
+        services = scope.services
+        clock = services.clock
+        away_s = 0.0
+
+        @contextmanager
+        def waiting(requests: int, together: bool) -> Iterator[None]:
+            nonlocal away_s
+            left = clock.now()
+            with nullcontext() if away is None else away(self.stage, requests):
+                yield
+            away_s += clock.now() - left if together else 0.0
+
         began = clock.now()
         try:
-            with in_task():
+            with in_task(), reading_for(services.remote, services.closing, waiting):
                 blocks, ended = self.run(scope)
         except Exception as error:  # noqa: BLE001  # a fault of one task must reach the consumer in its turn
             blocks, ended = [empty_block(NOWHERE, Failure(error))], True
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
         number = self.stage.stage.node.number
-        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number)
+        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number, away_s)
 
 
 @dataclass(slots=True)
@@ -85,6 +106,19 @@ class _Waiting:
     marked: Marked
     since: float
     nbytes: int
+
+
+@dataclass(slots=True)
+class Away:
+    """Tasks of a stage whose threads wait for storage, and how many requests these wait for."""
+
+    tasks: int = 0
+    requests: int = 0
+
+    def add(self, tasks: int, requests: int) -> None:
+        """So many more, or fewer."""
+        self.tasks += tasks
+        self.requests += requests
 
 
 @dataclass(slots=True)
@@ -121,6 +155,7 @@ class RunningStage:
         self.ready: deque[_Waiting] = deque()
         self.counts = StageCounts()
         self.running = 0
+        self.away = Away()
         self.closed = False
         self._finished: dict[int, tuple[Task, Outcome]] = {}
         self._next_claim = 0
@@ -151,14 +186,23 @@ class RunningStage:
 
     def has_room(self) -> bool:
         """Whether little enough waits, delivered in order or not yet, to start another task."""
-        if self.running + len(self._finished) >= 2 * self.stage.width.workers + _AHEAD_BLOCKS:
+        most = 2 * self.stage.width.workers + _AHEAD_BLOCKS + self._more_tasks()
+        if self.running + len(self._finished) >= most:
             return False
         if self.stage.ahead is not None:
             return self.counts.waiting_elements < self.stage.ahead
         return len(self.ready) < _AHEAD_BLOCKS
 
     def may_start(self) -> bool:
-        return not self._exhausted and self.running < self.stage.width.workers and self.has_room()
+        workers = self.stage.width.workers + self._more_tasks()
+        return not self._exhausted and self.running < workers and self.has_room()
+
+    def _more_tasks(self) -> int:
+        """Tasks beyond its workers: those that wait for storage need none, as long as not too much is asked for."""
+        most = _REQUESTS_AT_FIRST if self.counts.task_bytes < 0 else _REQUESTS
+        if self.stage.width.said or self.stage.width.serial or self.away.requests >= most:
+            return 0
+        return min(self.away.tasks, _AWAY_TASKS)
 
     def wanted(self) -> list[RunningStage]:
         """The inputs whose output this stage waits for."""
@@ -200,7 +244,8 @@ class RunningStage:
             self.counts.task_s = known.row_s * known.rows
 
     def _resize(self, outcome: Outcome, target_s: float) -> None:
-        self._size = self._size.after(outcome.rows, outcome.seconds, outcome.nbytes, target_s)
+        seconds = max(0.0, outcome.seconds - outcome.away_s)
+        self._size = self._size.after(outcome.rows, seconds, outcome.nbytes, target_s, away=outcome.away_s > 0)
         if not self._size.fixed:
             self.scope.services.sizes[self.stage.node.key] = self._size
 

@@ -1,6 +1,7 @@
-"""Local files as a dataset holds them: a path and a size, opened when first read, found changed before they mislead.
+"""Files as a dataset holds them: a path and a size, opened when first read, found changed before they mislead.
 
-A file is measured when the dataset is made. Law: bytes are never read from a file of another size than was measured.
+A file is measured when the dataset is made. Law: bytes are never read from a file of another size than was measured,
+nor from an object behind a URL whose ETag or time of change is another.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import ReadError
+from penstock.errors import InvalidArgumentError, ReadError
 from penstock.kernels.file import FileReader
+from penstock.storage.client import ObjectFacts
+from penstock.storage.objects import facts_of
+from penstock.storage.stream import ObjectStream
+from penstock.storage.url import is_remote, require_known, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,11 @@ class LocalFile:
 
     path: str
     size: int
+
+    @property
+    def source(self) -> str:
+        """What to give to whoever opens it: the path, or the URL."""
+        return self.path
 
     def check(self, size: int) -> None:
         """Raises: ReadError: its size is now another."""
@@ -36,8 +46,80 @@ class LocalFile:
             )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteFile(LocalFile):
+    """An object behind a URL, and what described it when it was measured. `path`: the URL as it may be shown."""
+
+    url: str = ""
+    etag: str | None = None
+    modified_s: float = 0.0
+
+    @property
+    def facts(self) -> ObjectFacts:
+        """As storage knows it."""
+        return ObjectFacts(self.size, self.etag, self.modified_s)
+
+    @property
+    def source(self) -> str:
+        return self.url
+
+
+class Stream(Protocol):
+    """Bytes in order."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
+
+    def close(self) -> None:
+        """Give up what is open."""
+
+
+def opened(file: LocalFile) -> Stream:
+    """The bytes of `file` from its start. Raises: ReadError: missing, or another than was measured.
+
+    Of an object, pieces to come are read ahead; that it has changed is told when they are read.
+    """
+    if isinstance(file, RemoteFile):
+        return ObjectStream(file.url, file.facts)
+    stream = open(file.path, "rb", buffering=0)  # noqa: SIM115  # closed by whoever asked for it
+    try:
+        file.check(os.fstat(stream.fileno()).st_size)
+    except ReadError:
+        stream.close()
+        raise
+    return stream
+
+
 def measured(path: str) -> LocalFile:
-    """The file at `path` as it is now. Raises: ReadError: missing, a directory, or no regular file."""
+    """The file at `path` as it is now; of a URL, a RemoteFile.
+
+    Raises: ReadError: missing, a directory, or no regular file.
+    """
+    return measured_all([path])[0]
+
+
+def measured_all(paths: Sequence[str]) -> list[LocalFile]:
+    """The files at `paths` as they are now; those behind URLs are asked about at once. Raises: as `measured`."""
+    urls = [path for path in paths if is_remote(path)]
+    facts = iter(facts_of(urls) if urls else [])
+    return [_remote(path, next(facts)) if is_remote(path) else _local(path) for path in paths]
+
+
+def require_local(file: LocalFile, what: str) -> None:
+    """Raises: InvalidArgumentError: it is behind a URL, and `what` needs it here."""
+    if isinstance(file, RemoteFile):
+        raise InvalidArgumentError(
+            f"{what} needs a file of this machine", got=file.path, expected="a local path",
+            remedy="copy it here first",
+        )  # fmt: skip
+
+
+def _remote(url: str, facts: ObjectFacts) -> RemoteFile:
+    return RemoteFile(shown(url), facts.size, url, facts.etag, facts.modified_s)
+
+
+def _local(path: str) -> LocalFile:
+    require_known(path)
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name

@@ -1,15 +1,14 @@
-"""The bytes of one local file in order, compressed or not, in large pieces; never the whole."""
+"""The bytes of one file in order, compressed or not, in large pieces; never the whole."""
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
-from typing import BinaryIO
+from typing import Any
 
 from penstock.errors import DecodeError, ReadError
-from penstock.formats.files import LocalFile, unreadable
+from penstock.formats.files import LocalFile, Stream, opened, unreadable
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
 CHUNK_BYTES = 256 * 1024
@@ -26,18 +25,14 @@ class ByteStream(io.RawIOBase):
         self.file = file
         self._compression = compression
         self._offset = 0
-        self._inner: BinaryIO | None = None
+        self._inner: Stream | None = None
 
-    def _open(self) -> BinaryIO:
-        opened = open(self.file.path, "rb", buffering=0)  # noqa: SIM115  # closed by `close`
-        try:
-            self.file.check(os.fstat(opened.fileno()).st_size)
-        except ReadError:
-            opened.close()
-            raise
+    def _open(self) -> Stream:
+        raw = opened(self.file)
         if self._compression == "GZIP":
-            return gzip.GzipFile(fileobj=opened)  # type: ignore[return-value]  # a BinaryIO in all but name
-        return _ZlibFile(opened) if self._compression == "ZLIB" else opened  # type: ignore[return-value]  # likewise
+            unseekable: Any = raw  # reading asks for no seek
+            return gzip.GzipFile(fileobj=unseekable, mode="rb")
+        return _ZlibFile(raw) if self._compression == "ZLIB" else raw
 
     def readable(self) -> bool:
         return True
@@ -81,11 +76,11 @@ class ByteStream(io.RawIOBase):
 class _ZlibFile:
     """The `read` and `close` of a file of zlib data."""
 
-    def __init__(self, raw: io.FileIO) -> None:
+    def __init__(self, raw: Stream) -> None:
         self._raw = raw
         self._inflate = zlib.decompressobj()
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail or self._raw.read(CHUNK_BYTES)
             if not packed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from penstock.kernels import file
 from penstock.kernels import image as kernels
 from penstock.ops.limits import max_image_pixels
 from penstock.ops.program import op
+from penstock.storage import objects
+from penstock.storage.ranges import Request
+from penstock.storage.url import is_remote, require_known
 
 FIDELITIES = ("exact", "fast")
 FAST_TOLERANCE = 10.0
@@ -28,21 +32,42 @@ the other, nothing is promised of it.
 
 @op
 def read_file(path: str | bytes | os.PathLike[Any], offset: int = 0, length: int | None = None) -> bytes:
-    """The bytes of a local file, or `length` of them from `offset`: exactly those, or an error.
+    """The bytes of a file, or `length` of them from `offset`: exactly those, or an error.
 
+    path: of a local file, or a URL: s3://, gs://, az://, http://, https:// (docs/howto/remote-data.md). A compiled
+    function asks for the objects of a whole block at once.
     Units: offset and length in bytes; length None is up to the end.
     Raises: ReadError (an OSError): missing, unreadable, not a file, or shorter than asked; names the file.
-    Cost: one copy, from the page cache into the result; releases the GIL.
+    Cost: one copy, from the page cache into the result; of an object, a round trip. Releases the GIL.
     """
     name = os.fsdecode(path)
     if offset < 0 or (length is not None and length < 0):
         raise InvalidArgumentError(
             "read_file: a negative range", got=f"offset={offset}, length={length}", expected="offset and length >= 0"
         )
+    if is_remote(name):
+        return objects.read(name, offset, None if length is None else offset + length)
     try:
         return file.read_file(name, offset, length)
     except OSError as error:
+        require_known(name)
         raise ReadError("cannot read the file", got=error.strerror or str(error), where=name) from error
+
+
+def read_files(calls: Sequence[Any]) -> list[bytes] | None:
+    """`read_file` of each of `calls` (path, offset, length), with all objects asked for at once; None: none is one.
+
+    Raises: as `read_file` does, for the first that fails.
+    """
+    requests: dict[int, Request] = {}
+    for place, (path, offset, length) in enumerate(calls):
+        name = os.fsdecode(path)
+        if is_remote(name) and offset >= 0 and (length is None or length >= 0):
+            requests[place] = Request(name, offset, None if length is None else offset + length)
+    if not requests:
+        return None
+    found = dict(zip(requests, objects.read_many(list(requests.values())), strict=True))
+    return [found[place] if place in found else read_file(*call) for place, call in enumerate(calls)]
 
 
 @op

@@ -2,7 +2,8 @@
 
 Policy: an index is built where it changes what a pipeline can do, before its first element: below a `shuffle`, which
 then permutes all lines, whatever its buffer, as over any source with random access; below a slice, and for `ds[i]`. A
-pipeline that only streams its files builds none. Compressed files have none, so a shuffle over them keeps a buffer.
+pipeline that only streams its files builds none. Compressed files have none, nor have objects behind URLs, so a shuffle
+over them keeps a buffer.
 
 This is no rule: what an order is may not hang on which rules are skipped. It comes before them, from the user's graph
 alone.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from penstock.errors import PenstockError
+from penstock.formats.files import RemoteFile
 from penstock.graph.node import Node, becomes_index_driven
 from penstock.graph.nodes import IndexedLines, Lines, Shuffle, Stride
 from penstock.graph.walk import nodes_of, rebuild
@@ -30,7 +32,7 @@ def with_indices(root: Node, *, everywhere: bool = False) -> Node:
 
 
 def _is_able(node: Node) -> bool:
-    return type(node) is Lines and not node.compression
+    return type(node) is Lines and not node.compression and not any(isinstance(file, RemoteFile) for file in node.files)
 
 
 def _below_what_wants_it(root: Node) -> set[int]:

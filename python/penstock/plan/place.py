@@ -96,9 +96,11 @@ def _map_width(node: Map, cpus: int, said: str | None) -> Width:
         workers = node.num_parallel_calls
         if place == "measured":
             return Width(
-                workers, f"Python in threads, in processes if measured to hold the GIL: num_parallel_calls={workers}"
+                workers,
+                f"Python in threads, in processes if measured to hold the GIL: num_parallel_calls={workers}",
+                said=True,
             )
-        return Width(workers, f"Python in {place}: num_parallel_calls={workers}", serial=workers == 1)
+        return Width(workers, f"Python in {place}: num_parallel_calls={workers}", serial=workers == 1, said=True)
     if node.executor != "auto":
         return Width(cpus, f'Python in {place}: executor="{node.executor}"')
     if place == "processes":
@@ -123,4 +125,4 @@ def _source_width(node: Indexed, cpus: int) -> Width:
         return Width(
             1, f"{name}.__getitem__ is user code: one worker; num_parallel_calls=N calls it from N", serial=True
         )
-    return Width(node.num_parallel_calls, f"num_parallel_calls={node.num_parallel_calls}")
+    return Width(node.num_parallel_calls, f"num_parallel_calls={node.num_parallel_calls}", said=True)

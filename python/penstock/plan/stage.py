@@ -10,11 +10,15 @@ from penstock.graph.node import Node
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How many workers may run a stage at once, and why; `serial`: one, because order of calls matters."""
+    """How many workers may run a stage at once, and why.
+
+    serial: one, because order of calls matters. said: by the user, so never more.
+    """
 
     workers: int
     reason: str
     serial: bool = False
+    said: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int 
         seed, kept.pool, Clock(), cache, _warn_once(),
         process_workers=process_workers, executor=prepared.executor, sizes=kept.sizes, findings=kept.findings,
         block_size=prepared.options.block_size, optimized=_optimizer(prepared.options.skip_rules or frozenset()),
-        max_image_pixels=prepared.options.max_image_pixels,
+        max_image_pixels=prepared.options.max_image_pixels, remote=prepared.options.remote,
     )  # fmt: skip
 
 

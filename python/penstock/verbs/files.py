@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.errors import InvalidArgumentError, Location, PenstockError, user_location
 from penstock.formats.arrays import ArrayLayout, array_layout
-from penstock.formats.files import LocalFile, measured
+from penstock.formats.files import LocalFile, measured, require_local
 from penstock.graph.nodes import ArrayFile
 from penstock.options import require_integer
 from penstock.verbs.base import Verbs
@@ -83,6 +83,7 @@ def _layout(
     sizes = None if shape is None else _sizes(verb, shape, where)
     try:
         file = measured(os.fsdecode(path))
+        require_local(file, "an array that is mapped")
         return file, array_layout(file, said, sizes)
     except PenstockError as error:
         raise error.at(f"{verb} at {where}") from error.__cause__

@@ -18,6 +18,7 @@ from penstock.block.spec import STR, Spec
 from penstock.block.tree import Structure, structure_of, tuple_of
 from penstock.errors import (
     InvalidArgumentError,
+    Location,
     NoFilesError,
     PenstockError,
     StructureError,
@@ -27,6 +28,8 @@ from penstock.errors import (
 from penstock.graph.node import SignatureMemo
 from penstock.graph.nodes import Counter, Generator, Indexed, Random, Range, Slices, Zip
 from penstock.options import require_integer
+from penstock.storage.objects import names_like
+from penstock.storage.url import is_remote
 from penstock.verbs.base import Verbs, require_signature, require_structure
 
 
@@ -172,8 +175,9 @@ class SourceVerbs(Verbs):
     ) -> Self:
         """The paths that match a glob pattern, or any of several; as in tf.data, shuffled unless `shuffle=False`.
 
-        Sorted before, so the order depends on the names and the seed alone. `**` matches folders recursively.
-        Raises: NoFilesError: nothing matches.
+        Sorted before, so the order depends on the names and the seed alone. `**` matches folders recursively. Patterns
+        of URLs work where names can be listed: s3://, gs://, az:// (docs/howto/remote-data.md).
+        Raises: NoFilesError: nothing matches; ReadError: the names cannot be listed.
         """
         where = user_location()
         patterns: Any = [file_pattern] if isinstance(file_pattern, str | os.PathLike) else file_pattern
@@ -182,7 +186,7 @@ class SourceVerbs(Verbs):
             raise InvalidArgumentError("list_files: file_pattern", got=got, expected=expected, where=where)
         paths: builtins.set[str] = set()
         for pattern in patterns:
-            paths.update(glob.glob(os.fspath(pattern), recursive=True))
+            paths.update(_matching(os.fspath(pattern), where))
         if not paths:
             raise NoFilesError(
                 "list_files: no file matches", got=repr(file_pattern), expected="at least one file", where=where,
@@ -269,6 +273,16 @@ class SourceVerbs(Verbs):
                     "zip", got=got, expected="datasets, or tuples and dicts of them", where=where
                 )
         return cls._of(Zip(location=where, inputs=tuple(leaf._node for leaf in leaves), template=template))
+
+
+def _matching(pattern: str, where: Location) -> list[str]:
+    """The paths or URLs that match."""
+    if not is_remote(pattern):
+        return glob.glob(pattern, recursive=True)
+    try:
+        return names_like(pattern)
+    except PenstockError as error:
+        raise error.at(f"list_files at {where}") from error.__cause__
 
 
 def _files_below(directory: str, extensions: tuple[str, ...] | None) -> list[str]:

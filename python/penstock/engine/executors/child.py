@@ -36,6 +36,7 @@ from penstock.engine.executors.wire import (
 from penstock.engine.operators.segments import BlockFunction, block_function
 from penstock.engine.scope import Scope, Services
 from penstock.errors import UnsupportedValueError
+from penstock.storage.surroundings import reading_for
 from penstock.telemetry.clock import Clock
 
 READY = "ready"
@@ -135,7 +136,8 @@ class Worker:
         services = Services(task.seed, self._pool, Clock(), 0, warned.append, max_image_pixels=task.max_image_pixels)
         scope = Scope(services, task.epoch, task.passes, staging=self._stage).in_task()
         cpu = services.clock.cpu()
-        block: Block = function(given, scope)
+        with reading_for(task.remote, None, None):
+            block: Block = function(given, scope)
         cpu_s = services.clock.cpu() - cpu
         if holds_datasets(block):
             raise UnsupportedValueError(

@@ -112,7 +112,7 @@ class RemoteFunction:
         services = scope.services
         task = Task(
             digest, None, (), packed, block.failure is not None, services.seed, scope.epoch, scope.passes, None,
-            services.max_image_pixels,
+            services.max_image_pixels, services.remote,
         )  # fmt: skip
         try:
             answer, stacks = worker.exchange(task, text)

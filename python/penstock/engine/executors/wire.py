@@ -25,6 +25,7 @@ from penstock.engine.executors.link import Stack
 from penstock.engine.scope import Seen, Skipped, TaskLog
 from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Filter, Map
+from penstock.options import RemoteOptions
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.tally import StepTotals, Tally
 
@@ -220,6 +221,7 @@ class Task:
     passes: tuple[tuple[int, int], ...]
     folder: str | None
     max_image_pixels: int | None
+    remote: RemoteOptions | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ origin and the verb's line; with `on_error="skip"` the element is dropped and to
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
 from penstock.kernels.stream import copy_streamed
 from penstock.rng import BlockStreams, Rng, UInt64s, element_scope
+from penstock.storage.surroundings import Expected, Habit, expecting
+from penstock.storage.url import is_remote
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
 from penstock.trace.tracer import Untraced, obstacle
@@ -62,6 +65,7 @@ class _Calls:
         self.function = function
         self.takes_rng = takes_rng
         self.seed = seed
+        self._habit = Habit()
         # A function that is not known to be pure may hand out one array again and again, filled anew.
         self.copies = isinstance(node, Map) and impurity(function) is not None
 
@@ -76,7 +80,7 @@ class _Calls:
         key = scope.key("map", self.node.number, self.seed)
         splat = isinstance(block.structure.kind, type) and block.structure.kind is not dict
         elements = block.elements()
-        with element_scope(key, ids) as current:
+        with element_scope(key, ids) as current, expecting(self._urls(block)):
             while True:
                 try:
                     for element in elements:
@@ -104,6 +108,13 @@ class _Calls:
                     leave_out(self.node, block, row, error, scope, place=place)
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
+
+    def _urls(self, block: Block) -> Expected | None:
+        """What the rows may read, where a leaf holds URLs: they are read together when the first of them is."""
+        for column in block.columns:
+            if isinstance(column, BytesColumn) and column.values.ndim == 1 and is_remote(_as_text(column.row(0))):
+                return Expected(tuple(map(_as_text, column.rows())), self._habit) if self._habit.is_worth_it else None
+        return None
 
     def wrap(self, block: Block, row: int, error: Exception) -> PenstockError:
         kind = "the function" if isinstance(self.node, Map) else "the predicate"
@@ -134,6 +145,10 @@ class _Calls:
             except Exception as again:  # noqa: BLE001  # raised below, if it is the last
                 error = again
         raise error
+
+
+def _as_text(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, bytes | str) else ""
 
 
 def _rng(key: int, ids: Callable[[], UInt64s], row: int) -> Rng:

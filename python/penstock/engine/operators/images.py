@@ -19,9 +19,11 @@ from penstock.errors import DecodeError
 from penstock.kernels.fused import Failures, Regions, Step, fused_images, jpeg_shapes
 from penstock.kernels.random import philox
 from penstock.ops.fused import Adjustment, FusedImages, Region
+from penstock.ops.io import read_files
 from penstock.ops.limits import max_image_pixels
 from penstock.ops.program import Draw
 from penstock.rng import BlockStreams, UInt64s
+from penstock.storage.url import is_remote
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
@@ -39,7 +41,7 @@ def run_fused(
     Raises: DecodeError: a row does not decode, or its region does not fit; nothing is kept then.
     """
     count = len(source)
-    contents = [os.fsdecode(path) for path in source.rows()] if fused.reads else list(source.rows())
+    contents = _paths_or_bytes(source) if fused.reads else list(source.rows())
     draws = Draws(streams, count)
     channels = fused.channels or _stored_channels(contents)
     regions = None if fused.region is None else _regions(fused.region, count, channels, draws)
@@ -64,6 +66,16 @@ def run_fused(
     )
     _check(failures)
     return ArrayColumn(out)
+
+
+def _paths_or_bytes(source: Column) -> list[str | bytes]:
+    """What the kernel takes for these files: paths, which it reads itself; of objects behind URLs, their bytes."""
+    paths = [os.fsdecode(path) for path in source.rows()]
+    found = read_files([(path, 0, None) for path in paths if is_remote(path)])
+    if found is None:
+        return list(paths)
+    remote = iter(found)
+    return [next(remote) if is_remote(path) else path for path in paths]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from penstock.block.columns import ArrayColumn, Column
 from penstock.block.ragged import Ragged
 from penstock.engine.operators.images import Allocate, run_fused
 from penstock.engine.operators.steps import Values, whole_step
+from penstock.ops.io import read_files
 from penstock.ops.program import Program, Ref, Step, substitute
 from penstock.optimize.fuse_images import FUSED
 from penstock.rng import BlockStreams, element_scope
@@ -38,6 +39,8 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
         if step.op == FUSED:
             place = partial(allocate, _leaf_of(program, program.inputs + number))
             values.append(run_fused(step.args[1], values[step.args[0].index], streams, place))
+        elif step.op == "io.read_file" and (read := _read(step, values, numbers, count)) is not None:
+            values.append(column_of(read))
         elif step.op == "item":
             values.append(values[step.args[0].index][step.args[1]])
         else:
@@ -80,15 +83,29 @@ def _by_row(step: Step, values: Values, numbers: frozenset[int], count: int, str
             if step.draw is not None:
                 current.row, current.op, current.position = row, step.draw.op, step.draw.position
 
-            def at_row(ref: Ref, row: int = row) -> Any:
-                value = values[ref.index].row(row)
-                return value.item() if ref.index in numbers else value
-
-            kwargs = {name: substitute(value, at_row) for name, value in step.kwargs}
-            results.append(compute(*substitute(step.args, at_row), **kwargs))
+            kwargs = {name: _at(row, values, numbers, value) for name, value in step.kwargs}
+            results.append(compute(*_at(row, values, numbers, step.args), **kwargs))
     if not step.parts:
         return column_of(results)
     return tuple(column_of(part) for part in zip(*_of_length(results, step.parts), strict=True))
+
+
+def _read(step: Step, values: Values, numbers: frozenset[int], count: int) -> list[bytes] | None:
+    """The files of all rows, where some are objects behind URLs: these are asked for at once. None: none is."""
+    given = dict(zip(("path", "offset", "length"), step.args, strict=False)) | dict(step.kwargs)
+    asked = given.get("path"), given.get("offset", 0), given.get("length")
+    rows = [[_at(row, values, numbers, value) for value in asked] for row in range(count)]
+    return read_files(rows)
+
+
+def _at(row: int, values: Values, numbers: frozenset[int], nest: Any) -> Any:
+    """An argument with the row's own values in it."""
+
+    def at_row(ref: Ref) -> Any:
+        value = values[ref.index].row(row)
+        return value.item() if ref.index in numbers else value
+
+    return substitute(nest, at_row)
 
 
 def _of_length(results: list[Any], parts: int) -> list[Any]:

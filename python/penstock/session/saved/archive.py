@@ -28,11 +28,11 @@ from penstock.block.spec import DatasetSpec, RaggedSpec, Spec
 from penstock.block.tree import Structure
 from penstock.errors import InvalidArgumentError, Location, UnsupportedValueError
 from penstock.formats.csv_rows import CsvColumn, CsvForm
-from penstock.formats.files import LocalFile
+from penstock.formats.files import LocalFile, RemoteFile
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import Signature
 from penstock.ops.program import Draw, Program, Ref, Step
-from penstock.options import AutotuneOptions, DistributeOptions, Options, Retry, ThreadingOptions
+from penstock.options import AutotuneOptions, DistributeOptions, Options, RemoteOptions, Retry, ThreadingOptions
 from penstock.trace.programmed import ProgramFunction
 
 VERSION = 1
@@ -44,8 +44,8 @@ _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
-        Location, Options, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref, Retry,
-        RowsColumn, Signature, Spec, Step, ThreadingOptions,
+        Location, Options, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref,
+        RemoteFile, RemoteOptions, Retry, RowsColumn, Signature, Spec, Step, ThreadingOptions,
     )
 }  # fmt: skip
 
