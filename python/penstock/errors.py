@@ -117,6 +117,10 @@ class ReadError(PenstockError, OSError):
     """Bytes could not be read; names the file."""
 
 
+class WriteError(PenstockError, OSError):
+    """Bytes could not be written: no room, no right, no such place; names the file. Nothing half written stays."""
+
+
 class DecodeError(PenstockError, ValueError):
     """Bytes are not what the decoder takes: truncated, corrupt, empty, or another format."""
 
