@@ -19,7 +19,7 @@ from penstock.session import (
     PipelineIterator,
     explain,
     first_element,
-    prepare,
+    prepare_filled,
     read_positions,
     resolve_signature,
 )
@@ -38,13 +38,6 @@ from penstock.verbs.stateful import StatefulVerbs
 
 _NO_CLASSES = "class_names: no from_folder in this dataset"
 _PAGE = "docs/reference/differences-from-tf-data.md"
-_NOT_YET = {
-    "snapshot": "cache() keeps elements in memory",
-    "save": "cache() keeps elements in memory; to_bytes() keeps the pipeline",
-    "load": "from_bytes() loads a pipeline; from_array_file reads .npy and raw arrays",
-}
-"""Verbs of tf.data that a user may reach for, and what to do until they are there."""
-
 _NOT_HERE = {
     "fingerprint": "to_bytes() is the pipeline as data",
     "options": "explain() says how a pipeline runs",
@@ -167,10 +160,11 @@ class Dataset(
         Raises: NotIndexableError: a verb prevents it (named); IndexError: out of range.
         """
         node = with_indices(self._node, everywhere=True)
-        obstacle = index_obstacle(prepare(node).plan.graph)
+        graph = prepare_filled(node, everywhere=True).plan.graph
+        obstacle = index_obstacle(graph)
         if obstacle is not None:
             raise NotIndexableError(f"this dataset cannot be indexed: {obstacle}")
-        count = node.cardinality()
+        count = graph.cardinality()
         if isinstance(index, slice):
             return self._slice(node, index, count)
         number = require_integer("dataset[i]", "i", index) or 0
@@ -206,8 +200,6 @@ class Dataset(
     def __getattr__(self, name: str) -> Any:
         if name == "class_names":  # asked for here when the property below found none
             raise AttributeError(_NO_CLASSES)
-        if name in _NOT_YET:
-            raise AttributeError(f"Dataset.{name} is not there yet: {_NOT_YET[name]} ({_PAGE})")
         if name in _NOT_HERE:
             raise AttributeError(f"Dataset.{name} is not here: {_NOT_HERE[name]} ({_PAGE})")
         raise AttributeError(f"'Dataset' object has no attribute {name!r}")

@@ -12,6 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class Case:
     streams: it is not driven by indices (so no `ds[i]`, no state), by the verb named. varies: epochs differ.
     endless: only the first `limit` elements are looked at. ragged: shapes differ from element to element, so the
     spec of the first says too much. uncounted: how many there are is known only by reading. warns: a
-    PenstockWarning is part of it. once: each element comes once in any order.
+    PenstockWarning is part of it. once: each element comes once in any order. alone: not to be opened by a function.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Case:
     uncounted: bool = False
     warns: bool = False
     once: bool = True
+    alone: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -147,6 +149,10 @@ def noisy_walk(state: Any, x: Any) -> Any:
 
 def noisy_nest(element: Any, rng: ps.Rng) -> Any:
     return element["pair"], rng.random()
+
+
+def element_of(d: dict[str, Any]) -> dict[str, Any]:
+    return {"pair": d["pair"], "text": d["more"]["text"]}
 
 
 def third(x: Any) -> Any:
@@ -281,6 +287,14 @@ def stream(count: int = 23) -> Dataset:
 def sequences() -> Dataset:
     """Two sequences an element, of lengths of their own."""
     return numbers().map(lambda x: {"x": np.arange(x % 7 + 1, dtype=np.int32), "y": np.full(x % 4, x)})
+
+
+def saved(files: Path) -> Dataset:
+    """Elements that another pipeline has saved."""
+    path = files / "kept" / "saved"
+    if not path.exists():
+        numbers().map(nested).save(path)
+    return Dataset.load(path).map(element_of)
 
 
 def images(count: int = 17, side: int = 5) -> dict[str, Any]:
@@ -1206,6 +1220,42 @@ case(
     warns=True,
     once=False,
 )
+case("cache_files", lambda files: numbers().map(nested).cache(files / "kept" / "nested").batch(4), alone=True)
+case(
+    "cache_files_new",
+    lambda files: image_only().map(augmented).cache(mkdtemp(dir=files)).shuffle().batch(4),
+    varies=True,
+    alone=True,
+)
+case(
+    "cache_files_random",
+    lambda files: stream().cache(files / "kept" / "random").random_map(noisy),
+    uncounted=True,
+    varies=True,
+    alone=True,
+)
+case(
+    "cache_files_stream",
+    lambda files: stream().map(ragged).cache(mkdtemp(dir=files)).repeat(2),
+    uncounted=True,
+    ragged=True,
+    once=False,
+    alone=True,
+)
+case(
+    "cache_files_shuffled",
+    lambda files: stream().map(nested).cache(mkdtemp(dir=files)).shuffle(3),
+    uncounted=True,
+    varies=True,
+    alone=True,
+)
+case(
+    "snapshot",
+    lambda files: numbers().filter(is_even).snapshot(files / "kept" / "snapshot").map(double),
+    uncounted=True,
+    alone=True,
+)
+case("load", lambda files: saved(files).shuffle().random_map(noisy_nest), varies=True)
 case("prefetch", lambda _: numbers().map(double).batch(4).prefetch(2))
 case("prefetch_auto", lambda _: numbers().map(double).prefetch())
 case("prefetch_inside", lambda _: numbers().prefetch(3).map(double).prefetch(0).shuffle().prefetch(1), varies=True)

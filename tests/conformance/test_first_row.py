@@ -48,6 +48,6 @@ def test_an_error_at_the_first_element_is_told_when_it_is_asked_for_by_number():
         ps.Dataset.range(8).map(boom).batch(2)[2]
 
 
-def test_a_verb_that_is_not_there_yet_says_what_to_do():
-    with pytest.raises(AttributeError, match="keeps elements in memory"):
-        ps.Dataset.range(3).snapshot("kept")
+def test_a_verb_that_is_left_out_says_what_to_do():
+    with pytest.raises(AttributeError, match="padded_batch makes dense ones"):
+        ps.Dataset.range(3).sparse_batch(2)

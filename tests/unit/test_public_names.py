@@ -47,10 +47,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
             "apply as_numpy_iterator assert_cardinality batch bucket_by_sequence_length cache cardinality "
             "choose_from_datasets class_names concatenate counter distribute element_spec enumerate explain filter "
             "flat_map from_array_file from_bytes from_folder from_generator from_source from_tensor_slices "
-            "from_tensors get_single_element group_by_window ignore_errors interleave iterator list_files map mix "
+            "from_tensors get_single_element group_by_window ignore_errors interleave iterator list_files load map mix "
             "pack padded_batch peek prefetch ragged_batch random random_map range rebatch reduce rejection_resample "
-            "repeat sample_from_datasets scan shard shuffle skip take take_while to_bytes to_keras tokens unbatch "
-            "unique window with_options zip"
+            "repeat sample_from_datasets save scan shard shuffle skip snapshot take take_while to_bytes to_keras "
+            "tokens unbatch unique window with_options zip"
         ),
     ),
     "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),

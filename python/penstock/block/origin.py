@@ -55,6 +55,27 @@ class SourceOrigins:
         return f"element {self.index[row]} of {self.label}"
 
 
+@dataclass(frozen=True, slots=True)
+class StoredOrigins:
+    """Identities that were written down: `digests[i]` of element `index[i]` of what is kept; `label`: by which verb."""
+
+    digests: UInt64s
+    label: str
+    index: Indices
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def ids(self) -> UInt64s:
+        return np.array(self.digests)
+
+    def take(self, indices: Indices) -> Origins:
+        return StoredOrigins(self.digests[indices], self.label, self.index[indices])
+
+    def describe(self, row: int) -> str:
+        return f"element {self.index[row]} of {self.label}"
+
+
 NOWHERE = SourceOrigins(-1, "", np.empty(0, dtype=np.int64))
 """The origins of no elements."""
 

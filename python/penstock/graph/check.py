@@ -22,6 +22,7 @@ from penstock.graph.nodes import (
     Range,
     RecordFiles,
     Slices,
+    Stored,
     Stride,
     Zip,
 )
@@ -30,7 +31,7 @@ from penstock.graph.walk import nodes_of
 
 _SOURCES = (
     *(Slices, Range, Counter, Random, Indexed, Generator),
-    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows),
+    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows, Stored),
 )
 
 

@@ -17,14 +17,15 @@ from penstock.graph.walk import nodes_of
 
 def order_description(root: Node) -> list[list[Any]]:
     """[verb, parameters as text] of every node, inputs first: what the fingerprint digests."""
-    return [[_name(node), {key: repr(value) for key, value in node.parameters().items()}] for node in _told(root)]
+    return [[name_of(node), {key: repr(value) for key, value in node.parameters().items()}] for node in _told(root)]
 
 
 def _told(root: Node) -> list[Node]:
     return [node for node in nodes_of(root) if not isinstance(node, Prefetch | WithOptions)]
 
 
-def _name(node: Node) -> str:
+def name_of(node: Node) -> str:
+    """Its verb, as the user knows it."""
     return node.label.split(" at ")[0]
 
 

@@ -75,7 +75,7 @@ def _numbered_chain(chain: list[Node]) -> Node:
     inputs: tuple[Node, ...] = ()
     for node in reversed(chain):
         made = _copied(node, inputs, count)
-        count += node.verb not in ("with_options", "prefetch", "cache")
+        count += node.verb not in _UNNUMBERED
         inputs = (made,)
     return inputs[0]
 

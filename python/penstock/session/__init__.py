@@ -7,13 +7,16 @@ from penstock.session.explanation import explain
 from penstock.session.iterator import PipelineIterator
 from penstock.session.look import first_element, read_positions, resolve_signature
 from penstock.session.preparation import prepare, resolve_seed
+from penstock.session.stored.filling import prepare_filled, save_to
 
 __all__ = [
     "PipelineIterator",
     "explain",
     "first_element",
     "prepare",
+    "prepare_filled",
     "read_positions",
     "resolve_seed",
     "resolve_signature",
+    "save_to",
 ]

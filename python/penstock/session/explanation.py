@@ -23,6 +23,8 @@ def explain(root: Node) -> str:
     functions = function_lines(prepared)
     if functions:
         lines += ["functions:", *(f"  {line}" for line in functions)]
+    if prepared.caches:
+        lines += ["kept:", *(f"  {found.line()}" for found in prepared.caches)]
     lines += _shuffle_lines(prepared.plan.graph)
     lines.append("stages, from the source:")
     lines += [f"  {line}" for line in _stage_lines(prepared.plan.root)]

@@ -23,8 +23,9 @@ from penstock.graph.nodes import Slices
 from penstock.graph.walk import nodes_of
 from penstock.options import Options
 from penstock.plan.place import process_workers
-from penstock.session.preparation import prepare, resolve_seed, services_of, thread_count
+from penstock.session.preparation import resolve_seed, services_of, thread_count
 from penstock.session.state import OnChange, Progress, progress_of, state_of
+from penstock.session.stored.filling import fill_up, prepare_filled
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.snapshot import IteratorStats, StageStats
 
@@ -40,7 +41,7 @@ class PipelineIterator(Iterator[Any]):
     """
 
     def __init__(self, root: Node, epoch: int, options: Options | None = None, kept: Kept | None = None) -> None:
-        self._prepared = prepare(root, options)
+        self._prepared = prepare_filled(root, options)
         self._epoch = epoch
         self._seed = resolve_seed(self._prepared.options)
         self._kept = Kept() if kept is None else kept
@@ -91,6 +92,8 @@ class PipelineIterator(Iterator[Any]):
             run = self._opened()
             marked, was_ready = run.next_block()
             if marked is None:
+                if self._prepared.caches:
+                    fill_up(self._prepared, self._seed)
                 break
             self._mark, self._marked = marked.mark, self._delivered
             self._elements = deliver(marked.block)

@@ -23,6 +23,7 @@ from penstock.graph.walk import collected_options, nodes_of
 from penstock.options import Options
 from penstock.session.iterator import PipelineIterator, deliver
 from penstock.session.preparation import prepare, resolve_seed, services_of
+from penstock.session.stored.filling import prepare_filled
 
 _OPAQUE = (Map, Indexed, Nesting, Scan, Resample)
 """Nodes whose elements are known when the first one has been computed."""
@@ -30,7 +31,7 @@ _OPAQUE = (Map, Indexed, Nesting, Scan, Resample)
 
 def read_positions(root: Node, positions: Sequence[int], options: Options | None = None) -> list[Any]:
     """The elements at these positions of an index-driven dataset in epoch 0, in the caller's thread."""
-    prepared = prepare(root, options)
+    prepared = prepare_filled(root, options, everywhere=True)
     services = services_of(prepared, resolve_seed(prepared.options), Kept())
     scope = Scope(services, 0).in_task()
     block = indexed_operator(prepared.plan.graph).rows(np.array(positions, dtype=np.int64), scope)

@@ -23,6 +23,7 @@ from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
+from penstock.session.stored.resolve import Found, with_stored
 from penstock.telemetry.clock import Clock
 from penstock.units import parse_bytes
 
@@ -34,7 +35,8 @@ _ADDRESSING = (Shuffle, Take, Skip, Shard, Stride)
 class Prepared:
     """A graph made ready to run: the user's (numbered), the optimized one, the plan, the rules' trace, the limits.
 
-    executor: where functions run that nothing was said of; "threads" in a process that works for another.
+    executor: where functions run that nothing was said of; "threads" in a process that works for another. caches: what
+    was found of each `cache(directory)`.
     """
 
     user_graph: Node
@@ -44,11 +46,13 @@ class Prepared:
     budget: Budget
     ram_budget_bytes: int
     executor: str | None
+    caches: tuple[Found, ...] = ()
 
 
-def prepare(root: Node, options: Options | None = None) -> Prepared:
-    """Index files, optimize and lower; runs no user code and starts nothing.
+def prepare(root: Node, options: Options | None = None, *, everywhere: bool = False) -> Prepared:
+    """Index files, look for what caches keep, optimize and lower; runs no user code and starts nothing.
 
+    `everywhere`: caches in directories are wanted by number.
     Cost: about a millisecond; the first time, a pass over text files whose lines are wanted by number.
     """
     said = collected_options(root)
@@ -62,11 +66,21 @@ def prepare(root: Node, options: Options | None = None) -> Prepared:
     user_graph = numbered(with_indices(root))
     clock = Clock()
     _check_seed(user_graph, merged)
-    optimized, steps = optimize(distributed(user_graph), merged.skip_rules or frozenset(), clock.now)
+    seed = 0 if merged.seed is None else merged.seed
+    graph, caches = with_stored(distributed(user_graph), user_graph, seed, everywhere=everywhere)
+    optimized, steps = optimize(graph, merged.skip_rules or frozenset(), clock.now)
     stays = is_helper() or not merged.tunes  # in the threads where functions begin
     executor = "threads" if merged.executor is None and stays else merged.executor
     plan = lower(optimized, cpus, merged.deterministic is not False, executor)
-    return Prepared(user_graph, plan, steps, merged, budget, waiting, executor)
+    return Prepared(user_graph, plan, steps, merged, budget, waiting, executor, caches)
+
+
+def planned(graph: Node, prepared: Prepared) -> Prepared:
+    """A part of a prepared graph, numbered as there, made ready to run by itself."""
+    options = prepared.options
+    optimized, steps = optimize(graph, options.skip_rules or frozenset(), Clock().now)
+    plan = lower(optimized, prepared.budget.cpus, options.deterministic is not False, prepared.executor)
+    return replace(prepared, user_graph=graph, plan=plan, steps=steps, caches=())
 
 
 def _check_seed(graph: Node, options: Options) -> None:

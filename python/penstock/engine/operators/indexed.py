@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from penstock.block.block import Block, Failure, concat_blocks
+from penstock.block.block import Block, Failure
 from penstock.block.columns import ArrayColumn, Indices
-from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, SourceOrigins, ZipOrigins, concat_origins
+from penstock.block.origin import NOWHERE, BatchOrigins, Origins, PassOrigins, ZipOrigins
 from penstock.block.tree import LEAF, tuple_of
-from penstock.engine.cache import RowCache
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
+from penstock.engine.operators.cached import CacheOperator
 from penstock.engine.operators.files import ArrayFileOperator, IndexedLinesOperator, RecordFilesOperator
 from penstock.engine.operators.functions import empty_block
+from penstock.engine.operators.interleaving import interleave_blocks, interleave_origins
 from penstock.engine.operators.joining import is_plain, join_rows, weigh
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
 from penstock.engine.operators.rows import IndexedObjectOperator, RandomOperator, RangeOperator, SlicesOperator
+from penstock.engine.operators.stored import FileCacheOperator, StoredOperator
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
@@ -31,6 +32,7 @@ from penstock.graph.nodes import (
     Concatenate,
     Counter,
     Enumerate,
+    FileCache,
     IgnoreErrors,
     Indexed,
     IndexedLines,
@@ -46,6 +48,7 @@ from penstock.graph.nodes import (
     RecordFiles,
     Repeat,
     Slices,
+    Stored,
     Stride,
     WithOptions,
     Zip,
@@ -319,44 +322,6 @@ def in_pass(block: Block, node_number: int, number: int) -> Block:
     return Block(block.structure, block.columns, origins, block.failure)
 
 
-def interleave_origins(parts: Sequence[tuple[Indices, Origins]]) -> Origins:
-    """Origins put back in order: origin i of a part is place places[i] of the result."""
-    if len(parts) == 1:
-        return parts[0][1]
-    order = np.argsort(np.concatenate([places for places, _ in parts]))
-    return concat_origins([origins for _, origins in parts]).take(order)
-
-
-def interleave_blocks(parts: Sequence[tuple[Indices, Block]], positions: Indices) -> Block:
-    """Blocks put back in order: row i of a part is row places[i] of the result. Ends at the first place that failed."""
-    if not parts:
-        return empty_block(NOWHERE)
-    if len(parts) == 1:
-        return parts[0][1]
-    stop, failure = len(positions), None
-    for places, block in parts:
-        if block.failure is not None and (end := int(places[len(block)]) if len(block) < len(places) else stop) < stop:
-            stop, failure = end, block.failure
-    if all(_ascends(places) for places, _ in parts) and _one_after_another([places for places, _ in parts]):
-        return concat_blocks([block for _, block in parts])
-    kept = [(places[places < stop], block.slice(0, int((places < stop).sum()))) for places, block in parts]
-    kept = [(places, block) for places, block in kept if len(places)]
-    if not kept:
-        return empty_block(NOWHERE, failure)
-    joined = concat_blocks([Block(b.structure, b.columns, b.origins) for _, b in kept])
-    order = np.argsort(np.concatenate([places for places, _ in kept]))
-    block = joined.take(order)
-    return Block(block.structure, block.columns, block.origins, failure)
-
-
-def _ascends(places: Indices) -> bool:
-    return bool((np.diff(places) > 0).all())
-
-
-def _one_after_another(places: Sequence[Indices]) -> bool:
-    return all(int(a[-1]) < int(b[0]) for a, b in pairwise(places))
-
-
 class BatchOperator(IndexedOperator):
     """Element i is rows i * batch_size to (i + 1) * batch_size of the input, made into a batch of the node's kind."""
 
@@ -395,49 +360,6 @@ class BatchOperator(IndexedOperator):
         return join_rows(self.node, rows, counts, scope.services.pool, adopt=adopt)
 
 
-class CacheOperator(IndexedOperator):
-    """Rows by position from the node's store; what is missing is computed as in the first pass of the first epoch."""
-
-    node: Cache
-
-    def origins(self, positions: Indices, scope: Scope) -> Origins:
-        return self.inputs[0].origins(positions, scope.frozen())
-
-    def _rows(self, positions: Indices, scope: Scope) -> Block:
-        store = self.node.store
-        with store.lock:
-            if store.rows is None:
-                budget, warn = scope.services.cache_budget_bytes, scope.services.warn
-                store.rows = RowCache(self.length, budget, warn, self.node.label)
-        rows: RowCache = store.rows
-        if len(positions) and rows.has_all(positions):
-            return rows.rows(positions, self.origins(positions, scope))
-        missing = rows.missing(positions)  # as asked for, so that what fails first there fails first here
-        computed = self.inputs[0].rows(missing, scope.frozen())
-        rows.keep(missing[: len(computed)], computed)
-        return self._joined(rows, positions, missing, computed, scope)
-
-    def _joined(self, rows: RowCache, positions: Indices, missing: Indices, computed: Block, scope: Scope) -> Block:
-        stop = len(positions)
-        if computed.failure is not None and len(computed) < len(missing):
-            failed = np.isin(positions, missing[len(computed) :])
-            stop = int(np.argmax(failed)) if failed.any() else stop
-        wanted = positions[:stop]
-        fresh = np.isin(wanted, missing)
-        parts = []
-        if fresh.any():
-            places = np.flatnonzero(fresh)
-            sorter = np.argsort(missing)
-            found = sorter[np.searchsorted(missing, wanted[places], sorter=sorter)]
-            parts.append((places, computed.take(found)))
-        if not fresh.all():
-            places = np.flatnonzero(~fresh)
-            parts.append((places, rows.rows(wanted[places], SourceOrigins(0, "", places))))
-        failure = computed.failure if stop < len(positions) else None
-        block = interleave_blocks(parts, wanted)
-        return Block(block.structure, block.columns, self.origins(wanted, scope), failure)
-
-
 INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOperator]] = {
     Slices: SlicesOperator,
     Range: RangeOperator,
@@ -465,6 +387,8 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     PaddedBatch: BatchOperator,
     RaggedBatch: BatchOperator,
     Cache: CacheOperator,
+    FileCache: FileCacheOperator,
+    Stored: StoredOperator,
 }
 
 

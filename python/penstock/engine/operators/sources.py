@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -145,7 +145,7 @@ def ended_early(node: Node, missing: int) -> NotResumableError:
 class ReplaySource:
     """The blocks of a kept stream."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Iterable[Block]) -> None:
         self._blocks = iter(blocks)
         self._skips = 0
 

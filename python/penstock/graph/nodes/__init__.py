@@ -12,7 +12,7 @@ from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.fallible import OnError
 from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
-from penstock.graph.nodes.keeping import Cache, IgnoreErrors, Prefetch, WithOptions
+from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Prefetch, Stored, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Slide, Window
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
@@ -33,6 +33,7 @@ __all__ = [
     "Distribute",
     "Enumerate",
     "Executor",
+    "FileCache",
     "Filter",
     "FlatMap",
     "Generator",
@@ -67,6 +68,7 @@ __all__ = [
     "Skip",
     "Slices",
     "Slide",
+    "Stored",
     "Stride",
     "Take",
     "TakeWhile",

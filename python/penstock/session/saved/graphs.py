@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from penstock.block.block import Block, holds_datasets
 from penstock.block.columns import ArrayColumn, RaggedColumn, RowsColumn
 from penstock.block.spec import Spec
 from penstock.engine.cache import CacheStore
+from penstock.engine.file_cache import FileStore
 from penstock.errors import InvalidArgumentError
 from penstock.formats.line_index import LineIndex
+from penstock.formats.stored.data import StoredData, open_entry
 from penstock.graph import nodes as kinds
 from penstock.graph.node import Node, SignatureMemo
 from penstock.graph.nodes import Filter, Map
@@ -23,7 +26,11 @@ from penstock.trace.programmed import ProgramFunction
 from penstock.trace.tracer import Call, Untraced, trace
 
 _KINDS = {name: kind for name, kind in vars(kinds).items() if isinstance(kind, type) and issubclass(kind, Node)}
-_FRESH = {"cache": CacheStore, "lines": LineIndex}  # what a pipeline fills as it runs, and a copy fills anew
+_FRESH = {
+    "cache": CacheStore,
+    "files": FileStore,
+    "lines": LineIndex,
+}  # what a pipeline fills as it runs, and a copy fills anew
 _DATASET = "dataset"
 
 
@@ -57,6 +64,8 @@ def graph_to_bytes(root: Node, known: dict[str, Callable[..., Any]]) -> bytes:
             return {"kind": "node", "number": add(value)}
         if isinstance(value, SignatureMemo):
             return {"kind": "memo", "signature": writer.encode(value.signature)}
+        if isinstance(value, StoredData):
+            return {"kind": "stored", "path": str(value.path)}
         fresh = next((name for name, kind in _FRESH.items() if isinstance(value, kind)), None)
         if fresh is not None:
             return {"kind": "fresh", "name": fresh}
@@ -85,6 +94,8 @@ def graph_from_bytes(data: bytes, known: dict[str, Callable[..., Any]], allow_co
             return made[value["number"]]
         if kind == "memo":
             return SignatureMemo(reader.decode(value["signature"]))
+        if kind == "stored":
+            return open_entry(Path(value["path"]))
         if kind == "fresh":
             return _FRESH[value["name"]]()
         return known[value["name"]] if kind == "known" else reader.decode(value)

@@ -9,7 +9,7 @@ from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
 from penstock.engine.operators.barriers.grouped_windows import GroupByWindowBarrier
 from penstock.engine.operators.barriers.grouping import BatchBarrier, RebatchBarrier
-from penstock.engine.operators.barriers.keeping import StreamCacheBarrier
+from penstock.engine.operators.barriers.keeping import FileCacheBarrier, StreamCacheBarrier
 from penstock.engine.operators.barriers.mixing import ChooseBarrier, MixBarrier, SampleBarrier
 from penstock.engine.operators.barriers.nested import NestedBarrier
 from penstock.engine.operators.barriers.order import (
@@ -34,6 +34,7 @@ from penstock.graph.nodes import (
     Cache,
     Choose,
     Enumerate,
+    FileCache,
     FlatMap,
     GroupByWindow,
     Interleave,
@@ -88,6 +89,7 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Enumerate: EnumerateBarrier,
     Zip: ZipBarrier,
     Cache: StreamCacheBarrier,
+    FileCache: FileCacheBarrier,
     FlatMap: _nested,
     GroupByWindow: _grouped,
     Interleave: _nested,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.block.block import Block
 from penstock.engine.cache import CacheStore, read_only
+from penstock.engine.file_cache import Filling
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.scope import Scope
-from penstock.graph.nodes import Cache
+from penstock.formats.stored.data import StoredWriter
+from penstock.graph.nodes import Cache, FileCache
 from penstock.units import format_bytes
 
 
@@ -43,3 +47,38 @@ class StreamCacheBarrier(Barrier):
             if store.stream is None and self._kept is not None:
                 store.stream = self._kept
         return []
+
+
+class FileCacheBarrier(Barrier):
+    """Passes elements on and writes them; a complete pass is then what is kept. Broken off, it leaves nothing."""
+
+    node: FileCache
+
+    def __init__(self, node: FileCache, scope: Scope) -> None:
+        super().__init__(node, scope)
+        assert isinstance(node.store, Filling)
+        self._filling: Filling = node.store
+        self._writer: StoredWriter | None = None
+        self._count = 0
+
+    def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
+        if len(block) and self._filling.data is None:
+            if self._writer is None and not self._count:
+                self._writer = self._filling.begin()
+            if self._writer is not None:
+                self._writer.write(np.arange(self._count, self._count + len(block), dtype=np.int64), block)
+        self._count += len(block)
+        return [block]
+
+    def finish(self, source: int, scope: Scope) -> list[Block]:
+        self.wants = None
+        with self._filling.lock:
+            if self._filling.data is None and (self._writer is not None or not self._count):
+                writer = self._filling.begin() if self._writer is None else self._writer
+                self._filling.commit(writer, self._count, scope.services.warn)
+        return []
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.discard()
+        self._writer = None

@@ -12,7 +12,7 @@ from penstock.block.columns import ArrayColumn, Indices
 from penstock.block.origin import NOWHERE
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.functions import empty_block
-from penstock.engine.operators.indexed import interleave_blocks
+from penstock.engine.operators.interleaving import interleave_blocks
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.errors import PenstockError, StructureError
 from penstock.graph.nodes import Choose, Mix, Sample

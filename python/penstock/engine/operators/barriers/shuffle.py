@@ -11,7 +11,8 @@ import numpy as np
 
 from penstock.block.block import Block, concat_blocks
 from penstock.engine.operators.barriers.base import Barrier
-from penstock.engine.operators.indexed import interleave_blocks, windows
+from penstock.engine.operators.indexed import windows
+from penstock.engine.operators.interleaving import interleave_blocks
 from penstock.engine.scope import Scope
 from penstock.graph.node import UNKNOWN, becomes_index_driven
 from penstock.graph.nodes import Shuffle
