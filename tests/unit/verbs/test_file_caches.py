@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -124,6 +125,7 @@ def test_an_iterator_that_was_broken_off_leaves_nothing(tmp_path: Path) -> None:
         with dataset.iterator() as iterator:
             next(iterator)
         del dataset, iterator
+        gc.collect()
         assert _entries(tmp_path) == []
 
 
