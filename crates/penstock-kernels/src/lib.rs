@@ -1,4 +1,4 @@
-//! Kernels of Penstock: image, gather, permutation and random numbers, in pure Rust.
+//! Kernels of Penstock: image, text, gather, permutation and random numbers, in pure Rust.
 //!
 //! No Python here: the binding is `penstock-py`. Each kernel has a slow twin in `python/penstock/kernels/reference.py`.
 //! Bytes from outside give an error, never a panic.
@@ -20,4 +20,5 @@ pub mod ragged;
 pub mod resize;
 mod simd;
 pub mod stream;
+pub mod text;
 pub mod tone;

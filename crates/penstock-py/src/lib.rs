@@ -8,6 +8,7 @@ mod pieces;
 mod pixels;
 mod random;
 mod stream;
+mod text;
 
 #[pyo3::pymodule]
 mod _native {
@@ -21,7 +22,7 @@ mod _native {
     #[pymodule_export]
     use crate::gather::{gather_rows, gather_windows};
     #[pymodule_export]
-    use crate::pack::{assign_bins, mark_segments, place_rows};
+    use crate::pack::{assign_bins, mark_segments, place_rows, place_spans};
     #[pymodule_export]
     use crate::pieces::FileReader;
     #[pymodule_export]
@@ -33,6 +34,8 @@ mod _native {
     use crate::random::{permute, permute_range, philox, philox_words};
     #[pymodule_export]
     use crate::stream::copy_streamed;
+    #[pymodule_export]
+    use crate::text::{text_rows, TextPattern, WordTable};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "a dunder of the Python module")]

@@ -60,6 +60,54 @@ pub fn place_rows<'py>(
     Ok(())
 }
 
+/// Span i is `lengths[i]` items of `src` from `starts[i]` on; it goes to item `places[i]` of `out`.
+#[pyfunction]
+pub fn place_spans<'py>(
+    py: Python<'py>,
+    src: Bound<'py, PyUntypedArray>,
+    starts: PyReadonlyArray1<'py, i64>,
+    lengths: PyReadonlyArray1<'py, i64>,
+    places: PyReadonlyArray1<'py, i64>,
+    out: Bound<'py, PyUntypedArray>,
+) -> PyResult<()> {
+    let (starts, lengths, places) = (starts.as_slice()?, lengths.as_slice()?, places.as_slice()?);
+    if starts.len() != lengths.len() || starts.len() != places.len() {
+        return Err(PyValueError::new_err("starts, lengths and places differ in length"));
+    }
+    let (from, to) = (Memory::of(&src, "src")?, Memory::of(&out, "out")?);
+    let (dtype, item_bytes) = (out.dtype(), out.dtype().itemsize());
+    if !src.dtype().is_equiv_to(&dtype) || src.ndim() != 1 {
+        return Err(PyValueError::new_err(format!("src is not 1-D, or of {}, out of {dtype}", src.dtype())));
+    }
+    if !is_writable(&out) || from.overlaps(to) {
+        return Err(PyValueError::new_err("out is read-only, or shares memory with src"));
+    }
+    let (items, room) = (src.len(), out.len());
+    let mut runs = Vec::with_capacity(starts.len());
+    for (number, ((&start, &length), &place)) in starts.iter().zip(lengths).zip(places).enumerate() {
+        let inside = |at: i64, room: usize| {
+            let (at, length) = (usize::try_from(at).ok()?, usize::try_from(length).ok()?);
+            (at.checked_add(length)? <= room).then_some(at)
+        };
+        let (Some(start), Some(place)) = (inside(start, items), inside(place, room)) else {
+            return Err(PyValueError::new_err(format!(
+                "span {number}: {length} items from {start} on to {place}; src has {items}, out {room}"
+            )));
+        };
+        runs.push(Run {
+            from: from.start().wrapping_add(start * item_bytes),
+            bytes: length as usize * item_bytes,
+            at: place * item_bytes,
+        });
+    }
+    let memory = Target(to.start().cast_mut());
+    let runs = Runs(runs);
+    // SAFETY: every run lies inside src and ends inside out (checked), which is writable and does not overlap src; both
+    // arrays are referenced until this call returns, and a referenced ndarray is not resized.
+    py.detach(move || unsafe { runs.copy_to(memory) });
+    Ok(())
+}
+
 struct Target(*mut u8);
 struct Runs(Vec<Run>);
 

@@ -22,6 +22,24 @@ def place_rows(rows: Sequence[NDArray[Any]], starts: NDArray[np.int64], out: NDA
     _native.place_rows(list(rows), np.ascontiguousarray(starts, dtype=np.int64), out)
 
 
+def place_spans(
+    src: NDArray[Any],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    places: NDArray[np.int64],
+    out: NDArray[Any],
+) -> None:
+    """Copy the lengths[i] items of `src` from item starts[i] on to `out`, from its item places[i] on.
+
+    As `place_rows`, for rows that lie in one array. Shapes: src [m], without Python objects; starts, lengths, places
+    [n]; out C-contiguous, of the dtype of src, sharing no memory with it.
+    Raises: ValueError: a span lies outside, or arrays do not fit together; nothing was copied then.
+    Cost: one pass; releases the GIL.
+    """
+    begins, counts, ats = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (starts, lengths, places))
+    _native.place_spans(np.ascontiguousarray(src), begins, counts, ats, out)
+
+
 def assign_bins(
     lengths: NDArray[np.int64], capacities: NDArray[np.int64], used: NDArray[np.int64], *, fullest: bool
 ) -> NDArray[np.int64]:
