@@ -10,7 +10,7 @@ dataset = (
 )
 """
 
-from penstock import errors, image, io
+from penstock import errors, image, io, text
 from penstock.block.ragged import Ragged
 from penstock.block.spec import RaggedSpec, Spec
 from penstock.dataset import Dataset
@@ -64,4 +64,5 @@ __all__ = [
     "io",
     "load",
     "one_hot",
+    "text",
 ]

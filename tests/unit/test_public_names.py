@@ -17,7 +17,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
             "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Spec TensorSpec TextLineDataset "
-            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot"
+            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot text"
         ),
     ),
     "penstock.image": (
@@ -29,6 +29,13 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "rand_augment random_brightness random_contrast random_crop random_cutout random_flip_left_right "
             "random_flip_up_down random_hue random_jpeg_quality random_resized_crop random_saturation resize "
             "resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rot90 transpose"
+        ),
+    ),
+    "penstock.text": (
+        ps.text,
+        (
+            "Vocabulary hash_bucket join length lookup lower ngrams pad regex_replace remove_stop_words split strip "
+            "tokenize upper"
         ),
     ),
     "penstock.io": (

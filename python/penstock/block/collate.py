@@ -26,7 +26,7 @@ from penstock.block.columns import (
     object_array,
 )
 from penstock.block.ragged import Ragged
-from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec
+from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec, text_dtype
 from penstock.errors import PenstockError, StackError, StructureError, UnsupportedValueError
 
 # Rows at least this large are kept apart until a batch is written, so that each byte is copied once.
@@ -109,8 +109,7 @@ def leaf_spec(leaf: Any) -> Spec:
         return RaggedSpec(leaf.shape, leaf.dtype, leaf.ragged_rank)
     if isinstance(leaf, np.ndarray):
         if leaf.dtype.kind == "O":
-            first = leaf.ravel()[0] if leaf.size else b""
-            return Spec(leaf.shape, STR if isinstance(first, str) else BYTES)
+            return Spec(leaf.shape, text_dtype(leaf))
         return Spec(leaf.shape, leaf.dtype)
     if isinstance(leaf, str):
         return Spec((), STR)

@@ -1,4 +1,4 @@
-"""Columns: one leaf of many elements. Fixed (one array), rows (arrays apart, ragged or large), bytes, datasets.
+"""Columns: one leaf of many elements. Fixed (one array), rows (arrays apart, ragged or large), spans, texts, datasets.
 
 Every column has the same few methods; a row is what the user sees as the leaf. A row of an array column is a view, so
 what aliases a user's array stays read-only.
@@ -100,6 +100,79 @@ class RowsColumn:
 
     def slice(self, start: int, stop: int) -> Column:
         return RowsColumn(self.values[start:stop], self.dtype)
+
+
+class SpanColumn(RowsColumn):
+    """Rows apart that lie in one array: row i is the `lengths[i]` items from `items[starts[i]]` on.
+
+    items [m], numbers or texts; starts, lengths [n] int64. A row is a view, made when somebody asks for it: words and
+    their numbers pass from step to step without an object for each row. `take` and `slice` copy no item, so they keep
+    all of them alive; `compact` lets go of those that no row has.
+    """
+
+    __slots__ = ("_rows", "items", "lengths", "starts")
+
+    items: Array
+    starts: Indices
+    lengths: Indices
+    _rows: list[Array] | None
+
+    def __init__(self, items: Array, starts: Indices, lengths: Indices, dtype: np.dtype[Any]) -> None:
+        for name, value in (("items", items), ("starts", starts), ("lengths", lengths), ("dtype", dtype)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_rows", None)
+
+    @classmethod
+    def of_splits(cls, items: Array, splits: Indices, dtype: np.dtype[Any]) -> SpanColumn:
+        """Row i is items[splits[i] : splits[i + 1]]."""
+        return cls(items, splits[:-1], np.diff(splits), dtype)
+
+    @property
+    def values(self) -> list[Array]:
+        """The rows as views."""
+        rows = self._rows
+        if rows is None:
+            items = self.items
+            ends = (self.starts + self.lengths).tolist()
+            rows = [items[start:end] for start, end in zip(self.starts.tolist(), ends, strict=True)]
+            object.__setattr__(self, "_rows", rows)
+        return rows
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        """Of texts with a guess at what they hold: to know it, each would have to be looked at."""
+        return int(self.lengths.sum()) * self.items.dtype.itemsize * (4 if self.items.dtype.kind == "O" else 1)
+
+    @property
+    def spec(self) -> Spec:
+        first = int(self.lengths[0])
+        return Spec((first if (self.lengths == first).all() else None,), self.dtype)
+
+    def row(self, index: int) -> Any:
+        return self.items[(start := self.starts[index]) : start + self.lengths[index]]
+
+    def take(self, indices: Indices) -> Column:
+        return SpanColumn(self.items, self.starts[indices], self.lengths[indices], self.dtype)
+
+    def slice(self, start: int, stop: int) -> Column:
+        return SpanColumn(self.items, self.starts[start:stop], self.lengths[start:stop], self.dtype)
+
+    def compact(self) -> SpanColumn:
+        """The same rows, their items end to end in an array that holds no others. Cost: a copy, if others there are."""
+        ends = np.cumsum(self.lengths)
+        starts = ends - self.lengths
+        total = int(ends[-1]) if len(ends) else 0
+        if total == len(self.items) and np.array_equal(starts, self.starts):
+            return self
+        places = np.repeat(self.starts - starts, self.lengths) + np.arange(total, dtype=np.int64)
+        return SpanColumn(self.items[places], starts, self.lengths, self.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        whole = self.compact()
+        return SpanColumn, (whole.items, whole.starts, whole.lengths, whole.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +325,11 @@ def concat_columns(columns: Sequence[Column]) -> Column:
         return RaggedColumn([row for c in columns for row in c.rows()])
     if isinstance(first, DatasetsColumn):
         return DatasetsColumn([row for c in columns for row in c.rows()], first.spec, sum(c.nbytes for c in columns))
+    spans = [column.compact() for column in columns if isinstance(column, SpanColumn)]
+    if len(spans) == len(columns):
+        lengths = np.concatenate([column.lengths for column in spans])
+        items = np.concatenate([column.items for column in spans])
+        return SpanColumn(items, np.cumsum(lengths) - lengths, lengths, first.spec.dtype)
     texts = [column.values for column in columns if isinstance(column, BytesColumn)]
     if len(texts) == len(columns) and len({text.shape[1:] for text in texts}) == 1:
         return BytesColumn(np.concatenate(texts), first.spec.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.block.spec import BYTES, STR
+from penstock.block.spec import text_dtype
 from penstock.errors import InvalidArgumentError, StackError
 
 Splits = NDArray[np.integer[Any]]
@@ -83,7 +83,7 @@ class Ragged:
         flat = self.flat_values
         if flat.dtype.kind != "O":
             return flat.dtype
-        return STR if flat.size and isinstance(flat.ravel()[0], str) else BYTES
+        return text_dtype(flat)
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import InvalidArgumentError
 
 BYTES = np.dtype("S")
 STR = np.dtype("U")
+_KINDS = {kind: np.dtype(object, metadata={"text": kind}) for kind in "SU"}
 
 Shape: TypeAlias = tuple[int | None, ...]
 SpecTree: TypeAlias = Any  # a nested tuple or dict of Spec
+
+
+def text_array(texts: Sequence[Any], dtype: np.dtype[Any]) -> NDArray[np.object_]:
+    """[n] texts as objects, which also where there are none knows of which kind they would be: BYTES or STR."""
+    array = np.empty(len(texts), dtype=_KINDS[dtype.kind])
+    array[:] = texts
+    return array
+
+
+def text_dtype(texts: NDArray[Any]) -> np.dtype[Any]:
+    """BYTES or STR, for an object array of texts; an empty one is bytes unless it knows better."""
+    if texts.size:
+        return STR if isinstance(texts.flat[0], str) else BYTES
+    known: Any = texts.dtype.metadata or {}
+    return STR if known.get("text") == "U" else BYTES
 
 
 @dataclass(frozen=True, slots=True)

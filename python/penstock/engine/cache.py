@@ -23,6 +23,7 @@ from penstock.block.columns import (
     Nested,
     RaggedColumn,
     RowsColumn,
+    SpanColumn,
     kept_apart,
 )
 from penstock.block.origin import Origins
@@ -165,7 +166,11 @@ def read_only(block: Block) -> Block:
     for column in block.columns:
         if isinstance(column, DatasetsColumn | RaggedColumn):
             continue
-        arrays: Sequence[Array] = column.values if isinstance(column, RowsColumn) else [column.values]
+        arrays: Sequence[Array]
+        if isinstance(column, SpanColumn):
+            arrays = [column.items]  # of which rows are views that are made later
+        else:
+            arrays = column.values if isinstance(column, RowsColumn) else [column.values]
         for array in arrays:
             array.flags.writeable = False
     return block

@@ -1,6 +1,6 @@
-"""The image part of a program as one op: read a file, decode a region of it, resize, adjust, write. Plain data.
+"""Parts of a program as one op, as plain data: what a rule puts in the place of single steps, and gives the same bytes.
 
-`FusedImages` is what a rule puts in the place of the single steps; it gives the same bytes as they do.
+`FusedImages`: read a file, decode a region of it, resize, adjust, write. `FusedTexts`: steps on texts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.ops.program import Draw
+from penstock.ops.text_steps import TextStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,17 @@ class FusedImages:
         parts += [str(adjustment) for adjustment in self.adjustments]
         parts.append(f"{self.dtype}{' channels first' if self.channels_first else ''}")
         return "one pass: " + ", ".join(parts)
+
+
+FUSED_TEXTS = "fused.texts"
+"""The op of a step whose second argument is a `FusedTexts`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusedTexts:
+    """Texts in; texts, rows of words, or the numbers of either out. A step that gives numbers is the last."""
+
+    steps: tuple[TextStep, ...]
+
+    def __str__(self) -> str:
+        return "one pass: " + ", ".join(map(str, self.steps))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ops import codecs, color, geometry, image, io, math, mixing, quality, rand_augment
+from penstock.ops import codecs, color, geometry, image, io, math, mixing, quality, rand_augment, text, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +72,17 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     math.cast: OpTraits(),
     math.gather: OpTraits(),
     math.one_hot: OpTraits(),
+    text.lower: OpTraits(),
+    text.upper: OpTraits(),
+    text.strip: OpTraits(),
+    text.regex_replace: OpTraits(),
+    text.split: OpTraits(),
+    text.join: OpTraits(),
+    text.length: OpTraits(),
+    words.remove_stop_words: OpTraits(),
+    words.ngrams: OpTraits(),
+    words.lookup: OpTraits(),
+    words.hash_bucket: OpTraits(),
+    words.pad: OpTraits(),
+    words.tokenize: OpTraits(),
 }

@@ -27,6 +27,7 @@ import numpy as np
 from penstock.block.columns import Nested
 from penstock.errors import Location
 from penstock.ops.registry import OPS
+from penstock.ops.vocabulary import Vocabulary
 from penstock.trace.aliases import in_place_reason
 from penstock.trace.programmed import ProgramFunction
 
@@ -99,7 +100,10 @@ _PURE_OPCODES = frozenset(
     "RERAISE LOAD_ASSERTION_ERROR MATCH_SEQUENCE MATCH_MAPPING "
     "SEND RESUME_CHECK ASYNC_GEN_WRAP".split()
 )
-_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(...), slice, np.generic, np.dtype, np.ndarray)
+_CONSTANTS = (
+    int, float, complex, bool, str, bytes, type(None), type(...), slice, np.generic, np.dtype, np.ndarray, Vocabulary,
+)  # fmt: skip
+_TOKENIZERS = ("tokenizers", "tokenizers.implementations")  # of Hugging Face: `text.tokenize` only reads them
 
 
 def impurity(function: Callable[..., Any], verbs: frozenset[str] = frozenset()) -> str | None:
@@ -235,6 +239,8 @@ def _value(value: Any, path: _Path) -> str | None:
         return next(filter(None, (_value(item, path) for item in items)), None)
     if isinstance(value, type) or callable(value):
         return _callable(value, path)
+    if type(value).__module__.startswith(_TOKENIZERS):
+        return None
     return f"uses an object of an unknown kind ({_name(type(value))})"
 
 

@@ -44,7 +44,7 @@ its dtype, as in NumPy.
 | `a if x > 0 else b`, `max(x, 0)` | `np.where(x > 0, a, b)`, `np.maximum(x, 0)` |
 | `table[x]` | `ps.gather(table, x)`; `ps.one_hot(x, classes)` for `np.eye(classes)[x]` |
 | `float(x)`, `int(x)`, `round(x)` | `x.astype(float)`, `x.astype(int)`, `np.round(x)` |
-| `len(x)` where lengths differ | `x.shape[0]` |
+| `len(x)` where lengths differ, in a function that the mapped one calls | `x.shape[0]` |
 | `x[0] = 1`, `x += 1` into what came in | `np.where`, `np.concatenate`; `x = x + 1` |
 | `np.full(shape, x)` | `np.broadcast_to(x, shape)` |
 """
@@ -83,7 +83,9 @@ def reference_page() -> str:
         "that draws as often as it needs, and `rng.numpy()` keep it in Python.\n",
         "## Penstock's ops\n",
         "`math.cast`, `math.gather` and `math.one_hot` on the whole block; files and images one by one, natively:",
-        "decode, crop, resize and what follows become one pass where they can.\n",
+        "decode, crop, resize and what follows become one pass where they can. So do steps on texts and words, over a",
+        "whole block: lower, split, look up, with no object for a word; rows of numbers stay together for `pad`,",
+        "slices, `len` and batches by length. `words.tokenize` hands whole blocks to `encode_batch`.\n",
         _names(sorted(f"{op.__module__.rpartition('.')[2]}.{op.__name__}" for op in OPS)),
         _CLOSING.rstrip("\n"),
     ]

@@ -90,9 +90,25 @@ def _traced_call(
         if call.takes_rng:
             current.op = 1  # op 0 is the element's own stream
             arguments = (*arguments, TracedRng(tape, Rng(call.key, int(ids()[0]))))
-        result = call.function(*arguments)
+        result = _with_traced_len(call.function)(*arguments)
     structure = structure_of(result)
     return structure, [_checked(leaf, tape) for leaf in structure.flatten(result)]
+
+
+def _with_traced_len(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with a `len` that records where lengths differ: Python's own has to give an integer at once."""
+    if not isinstance(function, types.FunctionType) or "len" not in function.__code__.co_names:
+        return function
+    if "len" in function.__globals__ or hasattr(function, "__wrapped__"):
+        return function
+    names = {**function.__globals__, "len": _traced_len}
+    copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _traced_len(value: Any) -> Any:
+    return value.shape[0] if isinstance(value, Value) and value.ndim and not value.fixed else len(value)
 
 
 def _checked(leaf: Any, tape: Tape) -> Any:

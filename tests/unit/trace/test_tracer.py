@@ -70,8 +70,16 @@ def test_shape_of_ragged_rows_is_recorded():
     assert "py.mul(%1, 2)" in found
 
 
-def test_len_of_ragged_rows_stops_the_trace():
-    assert ".shape[0]" in reason(lambda x: x / len(x), RAGGED)
+def test_len_of_ragged_rows_is_recorded():
+    assert "np.divide(%0, %1)" in text(lambda x: x / len(x), RAGGED)
+
+
+def count(x):
+    return len(x)
+
+
+def test_len_in_a_function_that_is_called_stops_the_trace():
+    assert ".shape[0]" in reason(lambda x: x / count(x), RAGGED)
 
 
 def test_ops_and_numpy_functions_are_recorded_by_name():

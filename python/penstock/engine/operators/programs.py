@@ -16,7 +16,10 @@ from penstock.block.collate import column_of
 from penstock.block.columns import ArrayColumn, Column
 from penstock.block.ragged import Ragged
 from penstock.engine.operators.images import Allocate, run_fused
+from penstock.engine.operators.spans import span_step
 from penstock.engine.operators.steps import Values, whole_step
+from penstock.engine.operators.texts import run_texts
+from penstock.ops.fused import FUSED_TEXTS
 from penstock.ops.io import read_files
 from penstock.ops.program import Program, Ref, Step, substitute
 from penstock.optimize.fuse_images import FUSED
@@ -41,11 +44,18 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
             values.append(run_fused(step.args[1], values[step.args[0].index], streams, place))
         elif step.op == "io.read_file" and (read := _read(step, values, numbers, count)) is not None:
             values.append(column_of(read))
+        elif step.op == FUSED_TEXTS:
+            values.append(run_texts(step.args[1], values[step.args[0].index]))
         elif step.op == "item":
             values.append(values[step.args[0].index][step.args[1]])
         else:
-            whole = whole_step(step, values, numbers, count, streams)
-            values.append(_by_row(step, values, numbers, count, streams) if whole is None else ArrayColumn(whole))
+            whole = span_step(step, values)
+            if whole is None:
+                whole = whole_step(step, values, numbers, count, streams)
+            if whole is None:
+                values.append(_by_row(step, values, numbers, count, streams))
+            else:
+                values.append(ArrayColumn(whole) if isinstance(whole, np.ndarray) else whole)
         for index in last.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)
