@@ -7,6 +7,7 @@ from penstock.optimize.rule import Rule
 from penstock.optimize.rules.drop_noops import DROP_NOOPS
 from penstock.optimize.rules.drop_options import DROP_OPTIONS
 from penstock.optimize.rules.fuse_maps import FUSE_MAPS
+from penstock.optimize.rules.gather_buckets import GATHER_BUCKETS
 from penstock.optimize.rules.indices_below_maps import INDICES_BELOW_MAPS
 from penstock.optimize.rules.join_maps import JOIN_MAPS
 from penstock.optimize.rules.limit_below_maps import LIMIT_BELOW_MAPS
@@ -23,6 +24,7 @@ UNTIL_STABLE: tuple[Rule, ...] = (
 )
 ONCE: tuple[Rule, ...] = (
     SLIDE_WINDOWS,  # first: a window and the flat map above it are still two nodes beside each other
+    GATHER_BUCKETS,  # anywhere: it looks at one node
     LIMIT_BELOW_MAPS,  # only takes over streams are left, and maps are still single nodes it can see through
     FUSE_MAPS,  # late: a fused segment is opaque to every other rule
     JOIN_MAPS,  # but this one, which looks into it

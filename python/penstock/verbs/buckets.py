@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from penstock.block.padding import Dims
+from penstock.block.padding import Dims, as_padded_shapes
 from penstock.block.tree import structure_of
 from penstock.errors import InvalidArgumentError, Location
 from penstock.options import require_integer
@@ -51,13 +51,29 @@ class Buckets:
     def key(self, *element: Any) -> int:
         """The bucket of an element."""
         length = int(self.length_of(*element))
-        if self.to_boundary and self.pads and length >= (self.boundaries[-1] if self.boundaries else 0):
-            limit = self.boundaries[-1] if self.boundaries else 0
+        limit = self.limit
+        if limit is not None and length >= limit:
             raise InvalidArgumentError(
                 "an element too long to be padded to the boundary of a bucket", got=length, expected=f"below {limit}",
                 where=self.where, remedy="add a larger boundary, or filter long elements out",
             )  # fmt: skip
         return bisect_right(self.boundaries, length)
+
+    @property
+    def limit(self) -> int | None:
+        """The length from which on an element has no boundary to be padded to; None: any length has its place."""
+        if not (self.to_boundary and self.pads):
+            return None
+        return self.boundaries[-1] if self.boundaries else 0
+
+    def known_shapes(self) -> tuple[Any, ...] | None:
+        """The shape of the batches of each bucket as nests of `Dims`, None for the longest row; None: not all known."""
+        if not self.pads or (self.padded_shapes is None and not self.to_boundary):
+            return (None,) * len(self.batch_sizes)
+        if self.padded_shapes is None and self.dims is None:
+            return None
+        count = len(self.boundaries) if self.to_boundary else len(self.batch_sizes)
+        return tuple(as_padded_shapes(self._shapes(bucket, None)) for bucket in range(count))
 
     def size(self, bucket: Any) -> int:
         """Rows of a batch of `bucket`."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from penstock.block.padding import Dims, as_padded_shapes
 from penstock.errors import InvalidArgumentError, PenstockError, user_location
 from penstock.graph.node import Node
-from penstock.graph.nodes import FlatMap, GroupByWindow, Interleave, Window
+from penstock.graph.nodes import Bucket, FlatMap, GroupByWindow, Interleave, Window
 from penstock.graph.nodes.grouping import is_promised
 from penstock.options import AUTOTUNE, require_integer
 from penstock.verbs.base import Verbs, require_callable, require_parallelism
@@ -152,12 +152,20 @@ class NestedVerbs(Verbs):
             dims=_known_dims(self._node), padded_shapes=shapes, padding_values=padding_values,
             to_boundary=bool(pad_to_bucket_boundary), pads=not no_padding, drop_remainder=bool(drop_remainder),
         )  # fmt: skip
-        return self._of(
-            GroupByWindow(
-                inputs=(self._node,), location=where, function=buckets.batch, node_of=node_of, key_function=buckets.key,
-                window_size=buckets.size, make_dataset=self._of, name="bucket_by_sequence_length",
-            )
+        grouped: dict[str, Any] = {
+            "inputs": (self._node,), "location": where, "function": buckets.batch, "node_of": node_of,
+            "key_function": buckets.key, "window_size": buckets.size, "make_dataset": self._of,
+            "name": "bucket_by_sequence_length",
+        }  # fmt: skip
+        known = buckets.known_shapes()
+        if known is None:
+            return self._of(GroupByWindow(**grouped))
+        node = Bucket(
+            **grouped, length_function=element_length_func, boundaries=buckets.boundaries,
+            batch_sizes=buckets.batch_sizes, shapes=known, padding_values=padding_values, pads=buckets.pads,
+            drop_remainder=buckets.drop_remainder, limit=buckets.limit,
         )  # fmt: skip
+        return self._of(node)
 
 
 def _known_dims(node: Node) -> Any:

@@ -196,7 +196,7 @@ class Opener:
             return block
         seen = Seen.of(self.node, block)
         if self._first is None:
-            specs = _specs_of_all(self._promised, block)
+            specs = specs_of_all(self._promised, block)
             self._first = Seen(self.node.number, self.node.label, block.structure, specs, block.describe(0))
         elif not agree(self._first, seen):
             child.fail(disagreement(self._first, seen))
@@ -255,7 +255,7 @@ def _is_measured(graph: Node) -> bool:
     return not all(isinstance(node, _WITHOUT_USER_CODE) for node in nodes)
 
 
-def _specs_of_all(graph: Node | None, block: Block) -> tuple[Spec, ...]:
+def specs_of_all(graph: Node | None, block: Block) -> tuple[Spec, ...]:
     """What the elements of all children look like, by the first one's: batches may differ in their number of rows."""
     specs = block.specs
     if graph is None:

@@ -6,20 +6,21 @@ A dimension that `padded_shapes` leaves open is as long as the longest row of it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from penstock.block.block import Block
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Indices, RaggedColumn, RowsColumn
+from penstock.block.columns import Array, ArrayColumn, BytesColumn, Indices, RaggedColumn, RowsColumn, SpanColumn
 from penstock.block.padding import Dims, padding_value, per_leaf
 from penstock.engine.buffers import BufferPool
 from penstock.engine.operators.batching import JoinStopError, join_batches
 from penstock.engine.operators.functions import empty_block
 from penstock.errors import PenstockError, StackError, StructureError
 from penstock.graph.nodes import PaddedBatch
-from penstock.kernels.packing import place_rows
+from penstock.kernels.packing import place_rows, place_spans
 
 _Dense: TypeAlias = ArrayColumn | RowsColumn | BytesColumn
 
@@ -29,44 +30,62 @@ def pad_batches(node: PaddedBatch, block: Block, counts: Indices, pool: BufferPo
 
     Raises: StructureError, InvalidArgumentError: `padded_shapes` or `padding_values` do not suit these elements.
     """
+    wanted = [node.padded_shapes] * len(counts)
+    return pad_each(block, counts, wanted, node.padding_values, label=node.label, pool=pool)
+
+
+def pad_each(
+    block: Block, counts: Indices, wanted: Sequence[Any], padding_values: Any, *, label: str, pool: BufferPool
+) -> Block:
+    """As `pad_batches`, batch i of a shape of its own, wanted[i]: a nest of `Dims`, None for the longest rows."""
     if not len(block):  # it has no columns, and says nothing of the elements
         return empty_block(block.origins, block.failure)
     names = block.structure.names()
     try:
-        shapes = per_leaf("padded_shapes", node.padded_shapes, block.structure)
-        values = per_leaf("padding_values", node.padding_values, block.structure)
+        known: dict[int, list[Any]] = {}
+        for nest in wanted:
+            if id(nest) not in known:
+                known[id(nest)] = per_leaf("padded_shapes", nest, block.structure)
+        values = per_leaf("padding_values", padding_values, block.structure)
         padding = [
             padding_value(name, value, column.dtype)
             for name, value, column in zip(names, values, block.columns, strict=True)
         ]
     except PenstockError as error:
-        raise error.at(node.label) from None
+        raise error.at(label) from None
 
     odd = next((n for n, column in zip(names, block.columns, strict=True) if isinstance(column, RaggedColumn)), None)
     if odd is not None:
         raise StructureError(
-            f'leaf "{odd}" is ragged, and cannot be padded', where=node.label,
+            f'leaf "{odd}" is ragged, and cannot be padded', where=label,
             remedy="unbatch, or map it to its to_padded(), first",
         )  # fmt: skip
 
     def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Any]:
         column = block.columns[leaf]
+        shapes = [known[id(nest)][leaf] for nest in wanted]
         batches: list[Array] = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             rows = column.slice(start, start + count)
             assert isinstance(rows, _Dense)
-            origins = block.origins.take(np.arange(start, start + count, dtype=np.int64))
+            describe = partial(_describe, block, start)
             try:
-                shape = _shape(name, rows, shapes[leaf], origins.describe)
+                shape = _shape(name, rows, shapes[len(batches)], describe)
             except StackError as error:
                 raise JoinStopError(len(batches), batches, error) from None
             batches.append(_padded(rows, shape, padding[leaf], pool))
         return batches
 
-    return join_batches(block, block.origins, counts, node.label, join)
+    return join_batches(block, block.origins, counts, label, join)
+
+
+def _describe(block: Block, start: int, row: int) -> str:
+    return block.describe(start + row)
 
 
 def _row_shapes(column: _Dense) -> list[tuple[int, ...]]:
+    if isinstance(column, SpanColumn):
+        return [(length,) for length in column.lengths.tolist()]
     if isinstance(column, RowsColumn):
         return [row.shape for row in column.values]
     return [column.values.shape[1:]]
@@ -74,11 +93,14 @@ def _row_shapes(column: _Dense) -> list[tuple[int, ...]]:
 
 def _shape(name: str, rows: _Dense, wanted: Dims | None, describe: Callable[[int], str]) -> tuple[int, ...]:
     """The shape all rows of a batch get. Raises: StackError: one does not fit."""
-    shapes = _row_shapes(rows)
-    longest = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
+    if isinstance(rows, SpanColumn):
+        longest: tuple[int, ...] = (int(rows.lengths.max()),)
+    else:
+        longest = tuple(max(sizes) for sizes in zip(*_row_shapes(rows), strict=True))
     if wanted is None:
         return longest
-    if len(wanted.sizes) != len(shapes[0]):
+    if len(wanted.sizes) != len(longest):
+        shapes = _row_shapes(rows)
         raise StackError(
             f'leaf "{name}" has shape {shapes[0]} at {describe(0)}',
             expected=f"{len(wanted.sizes)} dimensions, to be padded to {wanted}",
@@ -86,6 +108,7 @@ def _shape(name: str, rows: _Dense, wanted: Dims | None, describe: Callable[[int
         )
     if all(size is None or size >= most for size, most in zip(wanted.sizes, longest, strict=True)):
         return tuple(most if size is None else size for size, most in zip(wanted.sizes, longest, strict=True))
+    shapes = _row_shapes(rows)
     odd = next(row for row, shape in enumerate(shapes) if not wanted.has_room(shape))
     raise StackError(
         f'leaf "{name}" has shape {shapes[odd]} at {describe(odd)}',
@@ -98,6 +121,11 @@ def _padded(rows: _Dense, shape: tuple[int, ...], value: Any, pool: BufferPool) 
     """[len(rows), *shape], rows at the start of their slots."""
     dtype = np.dtype(object) if rows.dtype.kind in "SU" else rows.dtype
     out = pool.array((len(rows), *shape), dtype)
+    if isinstance(rows, SpanColumn) and dtype.kind != "O":
+        if int(rows.lengths.sum()) < out.size:
+            out.fill(value)
+        place_spans(rows.items, rows.starts, rows.lengths, np.arange(len(rows), dtype=np.int64) * shape[0], out)
+        return out
     if isinstance(rows, RowsColumn):
         if any(row.shape != shape for row in rows.values):
             out.fill(value)

@@ -14,7 +14,16 @@ from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, 
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Prefetch, Stored, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
-from penstock.graph.nodes.nested import FlatMap, GroupByWindow, Interleave, Nesting, Slide, Window
+from penstock.graph.nodes.nested import (
+    Bucket,
+    FlatMap,
+    GatheredBuckets,
+    GroupByWindow,
+    Interleave,
+    Nesting,
+    Slide,
+    Window,
+)
 from penstock.graph.nodes.order import AssertCardinality, Permute, Repeat, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.nodes.packing import Pack
 from penstock.graph.nodes.sources import Counter, Generator, Indexed, Random, Range, Slices
@@ -24,6 +33,7 @@ __all__ = [
     "ArrayFile",
     "AssertCardinality",
     "Batch",
+    "Bucket",
     "Cache",
     "Chain",
     "Choose",
@@ -36,6 +46,7 @@ __all__ = [
     "FileCache",
     "Filter",
     "FlatMap",
+    "GatheredBuckets",
     "Generator",
     "GroupByWindow",
     "IgnoreErrors",

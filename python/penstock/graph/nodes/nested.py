@@ -79,6 +79,31 @@ class GroupByWindow(Nesting):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Bucket(GroupByWindow):
+    """A group by window whose keys are buckets of lengths, and whose datasets are one batch each.
+
+    What `key_function`, `window_size` and `function` say in code, as data: bucket b holds lengths from
+    boundaries[b - 1] to below boundaries[b], its batches have batch_sizes[b] rows and shapes[b], a nest of `Dims`, or
+    None for that of the longest row. pads: else they are plain batches. limit: the length from which on an element is
+    an error.
+    """
+
+    length_function: Callable[..., Any]
+    boundaries: tuple[int, ...]
+    batch_sizes: tuple[int, ...]
+    shapes: tuple[Any, ...]
+    padding_values: Any
+    pads: bool
+    drop_remainder: bool
+    limit: int | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GatheredBuckets(Bucket):
+    """Buckets whose batches are made where their rows are gathered, without a dataset for each: by a rule."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Window(Node):
     """Datasets of `size` elements, one starting every `shift`, each `stride` after the one before.
 

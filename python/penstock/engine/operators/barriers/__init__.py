@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.engine.operators.barriers.base import Barrier
+from penstock.engine.operators.barriers.buckets import GatheredBucketsBarrier
 from penstock.engine.operators.barriers.combining import ZipBarrier
 from penstock.engine.operators.barriers.grouped_windows import GroupByWindowBarrier
 from penstock.engine.operators.barriers.grouping import BatchBarrier, RebatchBarrier
@@ -31,11 +32,13 @@ from penstock.graph.node import Node
 from penstock.graph.nodes import (
     AssertCardinality,
     Batch,
+    Bucket,
     Cache,
     Choose,
     Enumerate,
     FileCache,
     FlatMap,
+    GatheredBuckets,
     GroupByWindow,
     Interleave,
     Mix,
@@ -74,6 +77,10 @@ def _grouped(node: GroupByWindow, scope: Scope) -> Barrier:
     return GroupByWindowBarrier(node, scope, barrier_of)
 
 
+def _gathered(node: GatheredBuckets, scope: Scope) -> Barrier:
+    return GatheredBucketsBarrier(node, scope, barrier_of)
+
+
 BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     Batch: BatchBarrier,
     PaddedBatch: BatchBarrier,
@@ -92,6 +99,8 @@ BARRIERS: dict[type[Node], Callable[[Any, Scope], Barrier]] = {
     FileCache: FileCacheBarrier,
     FlatMap: _nested,
     GroupByWindow: _grouped,
+    Bucket: _grouped,
+    GatheredBuckets: _gathered,
     Interleave: _nested,
     Window: WindowBarrier,
     Slide: SlideBarrier,
