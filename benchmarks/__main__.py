@@ -16,6 +16,7 @@ NAMES = (
     "compare.packing",
     "compare.tokens",
     "compare.cheap_maps",
+    "compare.text",
     "compare.processes",
     "compare.images",
     "compare.images_validation",
