@@ -13,6 +13,7 @@ NAMES = (
     "compare.in_memory",
     "compare.in_memory_rss",
     "compare.indexed_shuffle",
+    "compare.objects",
     "compare.packing",
     "compare.tokens",
     "compare.cheap_maps",

@@ -117,7 +117,11 @@ class Reader:
             kept = self._cache.checked(request, lambda: self._try(partial(self._client.head, url), url, cancelled))
             if kept is not None:
                 return kept, None
-        ask = partial(self._client.get, url, request.start, request.stop, request.pinned)
+        tells = request.pinned is not None or self._cache is not None
+
+        def ask() -> tuple[bytes, ObjectFacts | None]:
+            return self._client.get(url, request.start, request.stop, request.pinned, tells=tells)
+
         return self._try(ask, url, cancelled)
 
     def _try(self, ask: Callable[[], T], url: str, cancelled: threading.Event) -> T:

@@ -50,8 +50,8 @@ def address_of(url: str) -> Address:
         raise InvalidArgumentError("a URL without a bucket or host", got=url, expected=f"{scheme}://name/...")
     if not url.startswith(_HTTP):
         return Address(f"{scheme}://{host}", key)
-    if _PLAIN.fullmatch(path := f"/{key}"):
-        return Address(f"{scheme}://{host}", path[1:])
+    if plain_key(url, len(url) - len(key)) is not None:
+        return Address(f"{scheme}://{host}", key)
     parts = urlsplit(url)
     plain = unquote(parts.path, errors="surrogateescape")
     segments = parts.path.removeprefix("/").split("/")
@@ -59,6 +59,13 @@ def address_of(url: str) -> Address:
     if is_plain and quote(plain, safe=_SAFE, errors="replace") == quote(parts.path, safe=_SAFE + "%"):
         return Address(f"{scheme}://{parts.netloc}", plain.removeprefix("/"))
     return Address(url.partition("#")[0], "")
+
+
+def plain_key(url: str, begin: int) -> str | None:
+    """The name in `url`, from `begin` on behind the slash that ends its store; None where it takes more to tell it."""
+    if url.startswith(_HTTP) and not _PLAIN.fullmatch(url, begin - 1):
+        return None
+    return url[begin:]
 
 
 def shown(url: str) -> str:

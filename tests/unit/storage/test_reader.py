@@ -29,13 +29,15 @@ class FakeClient:
         self.gate = threading.Event()
         self.gate.set()
 
-    def get(self, url: str, start: int, stop: int | None, pinned: ObjectFacts | None) -> tuple[bytes, ObjectFacts]:
+    def get(
+        self, url: str, start: int, stop: int | None, pinned: ObjectFacts | None, *, tells: bool
+    ) -> tuple[bytes, ObjectFacts | None]:
         self.gets.append(Request(url, start, stop, pinned))
         self.gate.wait(10)
         facts = self._facts(url)
         if stop is not None and stop > facts.size:
             raise Fault(Kind.SHORT, "short")
-        return self.objects[url][start:stop], facts
+        return self.objects[url][start:stop], facts if tells else None
 
     def head(self, url: str) -> ObjectFacts:
         self.heads.append(url)
