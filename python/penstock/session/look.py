@@ -24,6 +24,7 @@ from penstock.options import Options
 from penstock.session.iterator import PipelineIterator, deliver
 from penstock.session.preparation import prepare, resolve_seed, services_of
 from penstock.session.stored.filling import prepare_filled
+from penstock.storage.surroundings import reading_for
 
 _OPAQUE = (Map, Indexed, Nesting, Scan, Resample)
 """Nodes whose elements are known when the first one has been computed."""
@@ -34,7 +35,8 @@ def read_positions(root: Node, positions: Sequence[int], options: Options | None
     prepared = prepare_filled(root, options, everywhere=True)
     services = services_of(prepared, resolve_seed(prepared.options), Kept())
     scope = Scope(services, 0).in_task()
-    block = indexed_operator(prepared.plan.graph).rows(np.array(positions, dtype=np.int64), scope)
+    with reading_for(services.remote, None, None):
+        block = indexed_operator(prepared.plan.graph).rows(np.array(positions, dtype=np.int64), scope)
     return list(deliver(block))
 
 

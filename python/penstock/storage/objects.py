@@ -78,6 +78,13 @@ def facts_of(urls: Sequence[str]) -> list[ObjectFacts]:
     return [given(result) for result in awaited(gathering, around, together=True)]
 
 
+def known_facts(urls: Sequence[str]) -> list[ObjectFacts | None]:
+    """What describes each object, all asked for at once; None where there is none. Raises: ReadError: another fault."""
+    around = surroundings()
+    results = awaited(reader_for(around.options).facts(urls), around, together=True)
+    return [None if _is_missing(result) else given(result) for result in results]
+
+
 def names_like(pattern: str) -> list[str]:
     """The URLs of the objects that match a glob pattern, sorted; as `glob` reads it, `**` included.
 
@@ -85,12 +92,7 @@ def names_like(pattern: str) -> list[str]:
     Raises: ReadError; InvalidArgumentError: http, where names cannot be listed.
     """
     if not is_pattern(pattern):
-        around = surroundings()
-        fact = awaited(reader_for(around.options).facts([pattern]), around, together=False)[0]
-        if isinstance(fact, ReadError) and isinstance(fact.__cause__, FileNotFoundError):
-            return []
-        given(fact)
-        return [pattern]
+        return [pattern] if known_facts([pattern]) != [None] else []
     found = Pattern.of(pattern)
     if found is None:
         raise InvalidArgumentError(
@@ -110,6 +112,10 @@ def awaited(gathering: Gathering[T], around: Surroundings, *, together: bool) ->
         return gathering.wait(None)
     with around.away(len(gathering.results), together):
         return gathering.wait(around.closing)
+
+
+def _is_missing(result: object) -> bool:
+    return isinstance(result, ReadError) and isinstance(result.__cause__, FileNotFoundError)
 
 
 def given(result: T | Exception) -> T:

@@ -144,6 +144,11 @@ class SourceVerbs(Verbs):
         if not isinstance(directory, str | os.PathLike):
             raise InvalidArgumentError("from_folder: directory", got=repr(directory), expected="a path", where=where)
         root = os.fspath(directory)
+        if is_remote(root):
+            raise InvalidArgumentError(
+                "from_folder: directory", got=repr(root), expected="a folder of this machine", where=where,
+                remedy='list_files("s3://bucket/folder/**/*.jpg") lists objects; map the class from the name',
+            )  # fmt: skip
         if not os.path.isdir(root):
             raise NoFilesError(
                 "from_folder: no such folder", got=repr(root), expected="a folder of class folders", where=where

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine.sizing import FIRST_ROWS, GROWTH, TARGET_BYTES, TARGET_SECONDS, TaskSize, batches_or_part
+from penstock.engine.sizing import (
+    AWAY_ROWS,
+    FIRST_ROWS,
+    GROWTH,
+    TARGET_BYTES,
+    TARGET_SECONDS,
+    TaskSize,
+    batches_or_part,
+)
 
 MS = 1e-3
 SLOW, FAST = TARGET_SECONDS, TARGET_SECONDS / 4096
@@ -30,6 +38,18 @@ SLOW, FAST = TARGET_SECONDS, TARGET_SECONDS / 4096
 )
 def test_after_follows_the_cost_of_a_row(before: int, row_s: float, row_bytes: int, rows: int) -> None:
     assert TaskSize(before).after(before, before * row_s, before * row_bytes).rows == rows
+
+
+@pytest.mark.parametrize(
+    ("before", "row_s", "row_bytes", "rows"),
+    [
+        pytest.param(64, 0.0, 0, AWAY_ROWS, id="rows that cost nothing here: not too many"),
+        pytest.param(8, SLOW * 10, 0, FIRST_ROWS, id="rows that take long besides: several still wait at once"),
+        pytest.param(64, 0.0, TARGET_BYTES * 3, 1, id="large rows bound it as ever"),
+    ],
+)
+def test_after_a_wait_for_storage_rows_stay_many(before: int, row_s: float, row_bytes: int, rows: int) -> None:
+    assert TaskSize(before).after(before, before * row_s, before * row_bytes, away=True).rows == rows
 
 
 def test_after_smooths_the_cost() -> None:

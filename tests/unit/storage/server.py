@@ -104,10 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(self.path.partition("?")[0])
         headers = self.headers
         self.server.enter(Asked(self.command, self.path, headers.get("Range"), headers.get("If-Match")))
-        try:
-            self._answer(self.server.objects.get(path))
-        finally:
-            self.server.leave()
+        self._answer(self.server.objects.get(path))
 
     def _answer(self, served: Served | None) -> None:
         if served is None:
@@ -119,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         plan = served.plans.pop(0) if served.plans else 200
         if plan == "drop":
             self.close_connection = True
-            return None
+            return self.server.leave()
         if isinstance(plan, int) and plan != 200:
             return self._send(plan % 1000, b"planted", **({"Retry-After": "1"} if plan > 1000 else {}))
         match = self.headers.get("If-Match")
@@ -158,6 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             lines.append("Connection: close")
         head = ("\r\n".join(lines) + "\r\n\r\n").encode()
+        self.server.leave()  # before the answer, which the next request may follow at once
         self.wfile.write(head + (b"" if self.command == "HEAD" else body))
 
 

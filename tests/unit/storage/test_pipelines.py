@@ -243,3 +243,19 @@ def test_objects_are_kept_on_disk(server: ObjectServer, tmp_path: Any) -> None:
     first, second = sorted(dataset), sorted(dataset)
     assert first == second
     assert len(server.asked) == 20
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_cache_of_objects_is_never_stale(server: ObjectServer, tmp_path: Any, streams: bool) -> None:
+    def lines() -> list[bytes]:
+        if streams:
+            dataset = ps.TextLineDataset(server.url("/0"))
+        else:
+            dataset = ps.Dataset.from_tensor_slices([server.url("/0")]).map(READS["compiled"])
+        return list(dataset.cache(tmp_path / "cache"))
+
+    server.put("/0", b"before")
+    assert lines() == lines() == [b"before"]
+    assert len(server.gets()) == 1
+    server.put("/0", b"after", etag='"2"')
+    assert lines() == [b"after"]

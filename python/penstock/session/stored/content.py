@@ -18,13 +18,15 @@ from typing import Any
 from penstock.block.columns import ArrayColumn, BytesColumn
 from penstock.engine.file_cache import Content, FileStore
 from penstock.errors import InvalidArgumentError
-from penstock.formats.files import LocalFile
+from penstock.formats.files import LocalFile, RemoteFile
 from penstock.formats.stored.data import StoredData
 from penstock.formats.stored.manifest import NAME, VERSION
 from penstock.graph.fingerprint import name_of
 from penstock.graph.node import Node
 from penstock.graph.nodes import FileCache, Map, Prefetch, Slices, WithOptions
 from penstock.graph.walk import nodes_of
+from penstock.storage.objects import known_facts
+from penstock.storage.url import is_remote, shown
 from penstock.trace.contents import Contents, UnhashableError, digest, version_of
 
 _NO_MATTER = frozenset(
@@ -75,7 +77,7 @@ def files_changed(root: Node, told: Any) -> str | None:
     """What of the input files of `root` is no longer as it was told; None: nothing."""
     found: dict[str, Any] = {}
     for node in _told(root):
-        found |= _files(node)
+        found |= _files(node, asks=told["version"] is None)
     changes = list(_file_changes(told["files"], _grouped(found)))
     return "; ".join(changes) or None
 
@@ -101,7 +103,7 @@ def _verb(node: Node, contents: Contents, found: _Description, cache: FileCache)
     """[name, parameters as text, label] of a node."""
     said = {key: repr(value) for key, value in node.parameters().items()}
     said["place in the graph"] = str(node.number)
-    found.files |= _files(node)
+    found.files |= _files(node, asks=cache.version is None)
     if getattr(node, "seed", 0) is None and (not isinstance(node, Map) or node.takes_rng):
         found.draws = True
     for each in fields(node):
@@ -149,23 +151,38 @@ def _text_of_dataset(dataset: Any, contents: Contents, cache: FileCache) -> str:
 # -- files --------------------------------------------------------------------------------------------------------
 
 
-def _files(node: Node) -> dict[str, Any]:
-    """[size, time of change] of the files that a node reads, or names, by path; None: it is not there."""
+def _files(node: Node, *, asks: bool) -> dict[str, Any]:
+    """[size, time of change] of the files that a node reads, or names, by path; None: it is not there.
+
+    Of objects behind URLs, [size, ETag or time of change]; of those that it names only if it `asks`: a request each.
+    """
     found: dict[str, Any] = {}
     for each in fields(node):
         value = getattr(node, each.name)
         several = value if isinstance(value, tuple) else (value,)
         for file in several:
-            if isinstance(file, LocalFile):
+            if isinstance(file, RemoteFile):
+                found[file.path] = [file.size, file.facts.identity]
+            elif isinstance(file, LocalFile):
                 found[file.path] = _stat(file.path)
         if isinstance(value, StoredData):
             path = str(value.path / NAME)
             found[path] = _stat(path)
     if isinstance(node, Slices):
         for column in node.columns:
-            if isinstance(column, BytesColumn) and column.values.ndim == 1 and _names_files(column.values):
+            if not isinstance(column, BytesColumn) or column.values.ndim != 1:
+                continue
+            if asks and len(column.values) and is_remote(os.fsdecode(column.values[0])):
+                found |= _objects([os.fsdecode(url) for url in column.values.tolist()])
+            elif _names_files(column.values):
                 found |= {os.fsdecode(path): _stat(path) for path in column.values.tolist()}
     return found
+
+
+def _objects(urls: list[str]) -> dict[str, Any]:
+    """[size, ETag or time of change] of each; None: it is not there. Raises: ReadError: one may not be asked about."""
+    facts = known_facts(urls)
+    return {shown(url): None if one is None else [one.size, one.identity] for url, one in zip(urls, facts, strict=True)}
 
 
 def _names_files(values: Any) -> bool:
