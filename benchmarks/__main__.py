@@ -16,6 +16,7 @@ NAMES = (
     "compare.objects",
     "compare.packing",
     "compare.tokens",
+    "compare.cached",
     "compare.cheap_maps",
     "compare.text",
     "compare.processes",

@@ -2,8 +2,9 @@
 
 For caches that outlive a process. Covered: its bytecode and constants, what it captures (globals, closures, defaults,
 the attributes it reads of the user's modules), functions and classes of the user's that it reaches, the state of its
-objects, and the version of each package it calls. Not covered, as nothing shows it: files that it opens itself, the
-network, the clock. It runs nothing of the user's but what pickling an object runs.
+objects, and the version of each package it calls. Texts that look like paths are noted, so that files can be looked at.
+Not covered, as nothing shows it: other files that it opens, the network, the clock. It runs nothing of the user's but
+what pickling an object runs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import copyreg
 import dis
 import functools
 import hashlib
+import os
 import platform
 import sys
 import types
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from penstock.ops.registry import OPS
 
 _SHOWN = 60
 _NAMED_PARTS = 50
+_LONGEST_PATH = 4096
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
 _OF_A_CLASS = frozenset(
     "__dict__ __weakref__ __module__ __doc__ __firstlineno__ __static_attributes__ __annotations__ __annotate__ "
@@ -50,7 +54,8 @@ class Contents:
     """Texts of values, and of all they reach.
 
     pieces: by name, what was found on the way: functions by digest, small captures as they are, packages by version.
-    places: where functions are defined. draws: whether a random op of Penstock's is among them.
+    places: where functions are defined. draws: whether a random op of Penstock's is among them. paths: texts that look
+    like paths of files, among captures and in code.
     of_dataset: the text of a dataset that a function captures.
     """
 
@@ -58,6 +63,7 @@ class Contents:
         self.pieces: dict[str, str] = {}
         self.places: dict[str, str] = {}
         self.draws = False
+        self.paths: dict[str, None] = {}
         self._of_dataset = of_dataset
         self._seen: dict[int, tuple[str, Any]] = {}  # by id, kept alive so that no id comes again
 
@@ -70,6 +76,7 @@ class Contents:
 
     def _of(self, value: Any, path: str) -> str:
         if type(value) in _PLAIN:
+            self._note_path(value)
             text = repr(value)
             return text if len(text) <= _SHOWN else f"{type(value).__name__} {digest(text.encode('utf-8', 'replace'))}"
         if id(value) in self._seen:
@@ -78,6 +85,10 @@ class Contents:
         text = self._text(value, path)
         self._seen[id(value)] = (text, value)
         return text
+
+    def _note_path(self, value: Any) -> None:
+        if type(value) is str and os.sep in value and len(value) < _LONGEST_PATH:
+            self.paths[value] = None
 
     def _text(self, value: Any, path: str) -> str:
         if isinstance(value, np.ndarray | np.generic):
@@ -92,6 +103,9 @@ class Contents:
         if type(value) in (set, frozenset):
             texts = sorted(self._of(part, path) for part in value)
             return f"set {digest(repr(texts).encode())}"
+        if isinstance(value, PurePath):
+            self.paths[os.fspath(value)] = None
+            return f"path {os.fspath(value)}"
         if isinstance(value, types.ModuleType):
             return self._module(value)
         if isinstance(value, types.FunctionType):
@@ -179,6 +193,7 @@ class Contents:
         return repr(parts)
 
     def _constant(self, value: Any) -> str:
+        self._note_path(value)
         if isinstance(value, frozenset):
             return repr(sorted(map(self._constant, value)))
         return f"{type(value).__name__} {value!r}"

@@ -289,6 +289,32 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(tmp_path: Path) -> Non
     assert _entries(tmp_path / "kept") == []
 
 
+def test_an_index_of_lines_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\ntwo\nthree\n")
+    make = lambda: ps.TextLineDataset(file).cache(tmp_path / "kept")  # noqa: E731
+    assert list(make()) == [b"one", b"two", b"three"]
+    assert sorted(make().shuffle()) == [b"one", b"three", b"two"]
+    assert make()[1] == b"two"
+    assert len(_entries(tmp_path / "kept")) == 1
+
+
+def test_the_files_of_captured_datasets_count(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\ntwo\n")
+    make = lambda: Dataset.range(2).flat_map(lambda n: ps.TextLineDataset(file).skip(n)).cache(tmp_path / "k")  # noqa: E731
+    inner = ps.TextLineDataset(file)
+    other = lambda: Dataset.range(2).flat_map(lambda n: inner.skip(n)).cache(tmp_path / "o")  # noqa: E731
+    for _ in range(2):
+        assert list(make()) == list(other()) == [b"one", b"two", b"two"]
+    assert len(_entries(tmp_path / "o")) == 1
+    file.write_text("three\n")
+    inner = ps.TextLineDataset(file)
+    for again in (make, other):
+        with pytest.warns(PenstockWarning, match=r"file .*a\.txt changed"):
+            assert list(again()) == [b"three"]
+
+
 def test_a_changed_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = lambda: Dataset.range(4).map(lambda x: np.sqrt(x)).cache(tmp_path)  # noqa: E731
     list(make())

@@ -9,77 +9,68 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from penstock.block.columns import ArrayColumn, BytesColumn
 from penstock.engine.file_cache import Content, FileStore
 from penstock.errors import InvalidArgumentError
-from penstock.formats.files import LocalFile, RemoteFile
-from penstock.formats.stored.data import StoredData
-from penstock.formats.stored.manifest import NAME, VERSION
+from penstock.formats.stored.manifest import VERSION
 from penstock.graph.fingerprint import name_of
 from penstock.graph.node import Node
 from penstock.graph.nodes import FileCache, Map, Prefetch, Slices, WithOptions
 from penstock.graph.walk import nodes_of
-from penstock.storage.objects import known_facts
-from penstock.storage.url import is_remote, shown
+from penstock.session.stored.inputs import file_changes, input_files
 from penstock.trace.contents import Contents, UnhashableError, digest, version_of
 
 _NO_MATTER = frozenset(
     "inputs location memo index store directory keeps_all version num_parallel_calls deterministic executor compiles "
-    "without tells buffer_bytes node_of make_dataset file files data name".split()
+    "without tells buffer_bytes counts node_of make_dataset file files data name".split()
 )
 """Fields of nodes that change no element, or are told in another way."""
 
 _OF_CODE = frozenset({"function", "predicate", "obj", "args", "columns"})
 """Fields that hold what a user may vouch for by a version."""
 
-_MANY_FILES = 10_000
-
 
 @dataclass(slots=True)
 class _Description:
     verbs: list[list[Any]] = field(default_factory=list)
-    files: dict[str, Any] = field(default_factory=dict)
+    captured: list[Node] = field(default_factory=list)
     draws: bool = False
 
 
-def content_of(cache: FileCache, seed: int | str, owner: str) -> Content:
-    """Of what elements `cache` is. Nodes must be numbered.
+def content_of(cache: FileCache, seed: int | str, owner: str) -> tuple[Content, Callable[[], str | None]]:
+    """Of what elements `cache` is; and a function that says which input file changed since. Nodes must be numbered.
 
     Raises: InvalidArgumentError: something below cannot be told apart from another, and no version is said.
     Cost: milliseconds, about 1 s for a gigabyte of arrays in memory, and 2 us for each input file.
     """
-    contents = Contents(lambda dataset: _text_of_dataset(dataset, contents, cache))
     found = _Description()
-    for node in _told(cache.input):
-        found.verbs.append(_verb(node, contents, found, cache))
+    contents = Contents(lambda dataset: _text_of_dataset(dataset, contents, found, cache))
+    nodes = list(_told(cache.input))
+    found.verbs += [_verb(node, contents, found, cache) for node in nodes]
+    nodes += found.captured
     told: dict[str, Any] = {
         "format": VERSION,
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "version": cache.version,
         "verbs": found.verbs,
         "functions": {**contents.pieces, "package penstock": version_of("penstock")},
-        "files": _grouped(found.files),
+        "files": input_files(nodes, contents.paths, asks=cache.version is None),
         "seed": str(seed) if found.draws or contents.draws else None,
     }
     text = json.dumps({**told, "verbs": [verb[:2] for verb in found.verbs]}, sort_keys=True)
     key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
     told["places"] = contents.places
-    return Content(key, owner, told)
 
+    def has_changed() -> str | None:
+        return "; ".join(file_changes(told["files"], input_files(nodes, paths, asks=asks))) or None
 
-def files_changed(root: Node, told: Any) -> str | None:
-    """What of the input files of `root` is no longer as it was told; None: nothing."""
-    found: dict[str, Any] = {}
-    for node in _told(root):
-        found |= _files(node, asks=told["version"] is None)
-    changes = list(_file_changes(told["files"], _grouped(found)))
-    return "; ".join(changes) or None
+    paths, asks = list(contents.paths), cache.version is None
+    return Content(key, owner, told), has_changed
 
 
 def difference(before: Any, now: Any) -> str:
@@ -91,7 +82,7 @@ def difference(before: Any, now: Any) -> str:
     changes += [f"{name} {before.get(name)} became {now[name]}" for name in plain]
     changes += _verb_changes(before.get("verbs", []), now["verbs"])
     changes += _piece_changes(before["functions"], now["functions"], now["places"])
-    changes += _file_changes(before.get("files", {}), now["files"])
+    changes += file_changes(before.get("files", {}), now["files"])
     return "; ".join(changes) or "it holds other elements"
 
 
@@ -103,7 +94,7 @@ def _verb(node: Node, contents: Contents, found: _Description, cache: FileCache)
     """[name, parameters as text, label] of a node."""
     said = {key: repr(value) for key, value in node.parameters().items()}
     said["place in the graph"] = str(node.number)
-    found.files |= _files(node, asks=cache.version is None)
+    said.pop("counts", None)  # of what is in files: found out only where a plan needs it
     if getattr(node, "seed", 0) is None and (not isinstance(node, Map) or node.takes_rng):
         found.draws = True
     for each in fields(node):
@@ -140,69 +131,11 @@ def _columns(columns: Any, contents: Contents, path: str) -> str:
     return digest(repr(texts).encode()) if len(texts) > 1 else texts[0]
 
 
-def _text_of_dataset(dataset: Any, contents: Contents, cache: FileCache) -> str:
+def _text_of_dataset(dataset: Any, contents: Contents, found: _Description, cache: FileCache) -> str:
     """A dataset that a function captures."""
-    inner = _Description()
-    verbs = [_verb(node, contents, inner, cache)[:2] for node in _told(dataset._node)]
-    contents.draws = contents.draws or inner.draws
-    return digest(json.dumps([verbs, sorted(inner.files.items())]).encode("utf-8", "surrogatepass"))
-
-
-# -- files --------------------------------------------------------------------------------------------------------
-
-
-def _files(node: Node, *, asks: bool) -> dict[str, Any]:
-    """[size, time of change] of the files that a node reads, or names, by path; None: it is not there.
-
-    Of objects behind URLs, [size, ETag or time of change]; of those that it names only if it `asks`: a request each.
-    """
-    found: dict[str, Any] = {}
-    for each in fields(node):
-        value = getattr(node, each.name)
-        several = value if isinstance(value, tuple) else (value,)
-        for file in several:
-            if isinstance(file, RemoteFile):
-                found[file.path] = [file.size, file.facts.identity]
-            elif isinstance(file, LocalFile):
-                found[file.path] = _stat(file.path)
-        if isinstance(value, StoredData):
-            path = str(value.path / NAME)
-            found[path] = _stat(path)
-    if isinstance(node, Slices):
-        for column in node.columns:
-            if not isinstance(column, BytesColumn) or column.values.ndim != 1:
-                continue
-            if asks and len(column.values) and is_remote(os.fsdecode(column.values[0])):
-                found |= _objects([os.fsdecode(url) for url in column.values.tolist()])
-            elif _names_files(column.values):
-                found |= {os.fsdecode(path): _stat(path) for path in column.values.tolist()}
-    return found
-
-
-def _objects(urls: list[str]) -> dict[str, Any]:
-    """[size, ETag or time of change] of each; None: it is not there. Raises: ReadError: one may not be asked about."""
-    facts = known_facts(urls)
-    return {shown(url): None if one is None else [one.size, one.identity] for url, one in zip(urls, facts, strict=True)}
-
-
-def _names_files(values: Any) -> bool:
-    """Whether texts are paths: their first one is that of a file."""
-    return bool(len(values)) and len(values[0]) < 4096 and _stat(values[0]) is not None
-
-
-def _stat(path: Any) -> list[int] | None:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return [found.st_size, found.st_mtime_ns]
-
-
-def _grouped(files: dict[str, Any]) -> dict[str, Any]:
-    """Each file by name; of very many a digest, as a list of them would be larger than some data."""
-    if len(files) <= _MANY_FILES:
-        return files
-    return {f"{len(files)} files": digest(json.dumps(sorted(files.items())).encode("utf-8", "surrogatepass"))}
+    nodes = list(_told(dataset._node))
+    found.captured += nodes
+    return digest(json.dumps([_verb(node, contents, found, cache)[:2] for node in nodes]).encode())
 
 
 # -- what changed ---------------------------------------------------------------------------------------------------
@@ -231,15 +164,6 @@ def _piece_changes(before: dict[str, str], now: dict[str, str], places: dict[str
             yield f"{name} {'changed' if was and became else 'is new' if became else 'is no longer used'}{place}"
         else:
             yield f"{name}: {was or 'not used'} became {became or 'not used'}"
-
-
-def _file_changes(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    changed = [name for name in now if name in before and before[name] != now[name]]
-    gone, new = [name for name in before if name not in now], [name for name in now if name not in before]
-    for names, what in ((changed, "changed"), (gone, "is no longer read"), (new, "is new")):
-        yield from (f"file {name} {what}" for name in names[:3])
-        if len(names) > 3:
-            yield f"and {len(names) - 3} more files"
 
 
 def store_of(cache: FileCache) -> FileStore:

@@ -9,12 +9,11 @@ the first epoch and in all others.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.engine.file_cache import Content, Filling
+from penstock.engine.file_cache import Filling
 from penstock.errors import PenstockError
 from penstock.formats.stored.data import StoredData, open_entry
 from penstock.formats.stored.directory import entries, remove
@@ -22,7 +21,7 @@ from penstock.formats.stored.manifest import NAME, read_manifest
 from penstock.graph.node import Node, becomes_index_driven, is_index_driven
 from penstock.graph.nodes import Distribute, FileCache, Range, Shuffle, Stored, Stride
 from penstock.graph.walk import nodes_of, rebuild
-from penstock.session.stored.content import content_of, difference, files_changed, store_of
+from penstock.session.stored.content import content_of, difference, store_of
 from penstock.trace.contents import digest
 from penstock.units import format_bytes
 
@@ -91,18 +90,12 @@ def _found(cache: FileCache, seed: int | str, owner: str, wanted: set[int]) -> F
         filling = store.decided.get(shape)
         why = None
         if filling is None:
-            content = content_of(cache, seed, owner)
-            filling = Filling(
-                cache.label, Path(cache.directory), content, _watch(cache.input, content), keeps_all=cache.keeps_all
-            )
+            content, has_changed = content_of(cache, seed, owner)
+            filling = Filling(cache.label, Path(cache.directory), content, has_changed, keeps_all=cache.keeps_all)
             store.decided[shape] = filling
         if filling.data is None:
             filling.data, why = _look(filling, cache)
     return Found(replace(cache, store=filling), why, first and filling.data is None)
-
-
-def _watch(root: Node, content: Content) -> Callable[[], str | None]:
-    return lambda: files_changed(root, content.told)
 
 
 def _shape(root: Node, seed: Any) -> str:
