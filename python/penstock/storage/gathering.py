@@ -13,10 +13,14 @@ T = TypeVar("T")
 
 
 class Gathering(Generic[T]):
-    """Results by place, set by the threads that make the requests; `jobs`: how many of these have to end."""
+    """Results by place, set by the threads that make the requests.
 
-    def __init__(self, results: list[T | Exception | None], jobs: int) -> None:
+    jobs: how many of these have to end. closed: set when none of them will.
+    """
+
+    def __init__(self, results: list[T | Exception | None], jobs: int, closed: threading.Event) -> None:
         self.results = results
+        self._closed = closed
         self.cancelled = threading.Event()
         self._left = jobs
         self._lock = threading.Lock()
@@ -42,12 +46,14 @@ class Gathering(Generic[T]):
     def wait(self, closing: threading.Event | None) -> list[T | Exception]:
         """All results, in the order of the requests. A wait that is interrupted gives the rest up.
 
-        Raises: ClosedError: `closing` was set meanwhile.
+        Raises: ClosedError: `closing` was set meanwhile, or the process ends.
         """
         try:
-            while not self._done.wait(None if closing is None else _LOOK_SECONDS):
+            while not self._done.wait(_LOOK_SECONDS):
                 if closing is not None and closing.is_set():
                     raise ClosedError("the iterator is closed", remedy="open a new one with iter(dataset)")
+                if self._closed.is_set():
+                    raise ClosedError("nothing is read any longer: the process ends")
         except BaseException:
             self.cancel()
             raise

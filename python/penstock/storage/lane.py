@@ -17,7 +17,7 @@ Job = Callable[[], None]  # never raises
 
 
 class Lane:
-    """Runs jobs in threads of its own, oldest first. limit: threads at most."""
+    """Runs jobs in threads of its own, oldest first. limit: threads at most. `closed`: it begins no other."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -25,13 +25,13 @@ class Lane:
         self._lock = threading.Lock()
         self._threads: dict[threading.Thread, list[int]] = {}  # and how many jobs each has done
         self._added = self._done_before = 0  # jobs, of all threads and of those that are gone
-        self._closed = False
+        self.closed = threading.Event()
         self._started = 0
 
     def add(self, jobs: Sequence[Job]) -> None:
         """Have `jobs` done; returns at once. After `close`, they are not."""
         with self._lock:
-            if self._closed:
+            if self.closed.is_set():
                 return
             for job in jobs:
                 self._jobs.put(job)
@@ -68,7 +68,7 @@ class Lane:
     def close(self, within_s: float) -> None:
         """Begin no other job, and wait so long for those that run."""
         with self._lock:
-            self._closed = True
+            self.closed.set()
             while True:
                 try:
                     self._jobs.get_nowait()

@@ -1,7 +1,7 @@
 """What a process has one of: clients, threads and caches, shared by all that read with the same options.
 
-Made when first needed. The threads end when there is nothing to read; at exit they are waited for, so that none comes
-back from obstore into an interpreter that is gone. In a forked child all is made anew.
+Made when first needed. The threads end when there is nothing to read; at exit they are waited for a little, so that
+none comes back from obstore into an interpreter that is gone. In a forked child all is made anew.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import atexit
 import os
 import threading
 
+from penstock.errors import ClosedError
 from penstock.options import RemoteOptions
 from penstock.storage.attempts import Attempts
 from penstock.storage.client import Client, ObstoreClient
 from penstock.storage.lane import Lane
 from penstock.storage.reader import Reader
 
-_EXIT_SECONDS = 5.0
+_END_SECONDS = 1.0
 
 
 class _Registry:
@@ -27,7 +28,7 @@ class _Registry:
         self.readers: dict[RemoteOptions, Reader] = {}
         self.lanes: dict[int, Lane] = {}
         self.clients: dict[float, Client] = {}
-        self.is_watched = False
+        self.is_watched = self.is_over = False
 
 
 _registry = _Registry()
@@ -39,8 +40,10 @@ def reader_for(options: RemoteOptions) -> Reader:
     with registry.lock:
         if not registry.is_watched:
             registry.is_watched = True
-            atexit.register(close)
+            atexit.register(_end)
             os.register_at_fork(after_in_child=_forget)
+        if registry.is_over:
+            raise ClosedError("nothing is read any longer: the process ends")
         reader = registry.readers.get(options)
         if reader is None:
             cache = None
@@ -64,7 +67,12 @@ def close() -> None:
         lanes = list(_registry.lanes.values())
         _registry.readers, _registry.lanes, _registry.clients = {}, {}, {}
     for lane in lanes:
-        lane.close(_EXIT_SECONDS)
+        lane.close(_END_SECONDS)
+
+
+def _end() -> None:
+    _registry.is_over = True
+    close()
 
 
 def _forget() -> None:

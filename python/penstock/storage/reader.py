@@ -51,13 +51,13 @@ class Reader:
             else:
                 missing.append(place)
         joined += coalesced(requests, missing, self._gap_bytes)
-        gathering = Gathering(results, len(joined))
+        gathering = Gathering(results, len(joined), self._lane.closed)
         self._lane.add([partial(self._run, requests, each, gathering) for each in joined])
         return gathering
 
     def facts(self, urls: Sequence[str]) -> Gathering[ObjectFacts]:
         """What describes each object; returns at once."""
-        gathering: Gathering[ObjectFacts] = Gathering([None] * len(urls), len(urls))
+        gathering: Gathering[ObjectFacts] = Gathering([None] * len(urls), len(urls), self._lane.closed)
 
         def run(place: int, url: str) -> None:
             try:

@@ -67,8 +67,7 @@ def test_a_closed_lane_begins_nothing() -> None:
     assert begun.wait(10)
     closer = threading.Thread(target=lane.close, args=(10,))
     closer.start()
-    while not lane._closed:
-        pass
+    assert lane.closed.wait(10)
     gate.set()
     closer.join(10)
     lane.add([lambda: ran.append(2)])

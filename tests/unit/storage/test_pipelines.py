@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +120,32 @@ def test_retry_asks_anew(server: ObjectServer) -> None:
     server.objects["/4"].plans = [503] * 3
     dataset = ps.Dataset.from_tensor_slices(urls).map(READS["compiled"], on_error=ps.Retry(5, 0.001))
     assert len(list(dataset.with_options(Options(remote=RemoteOptions(attempts=1))))) == 10
+
+
+def test_a_closed_iterator_waits_for_no_answer(server: ObjectServer) -> None:
+    urls = served(server, 300)
+    server.hold_for, server.hold_after = 10_000, 20
+    iterator = ps.Dataset.from_tensor_slices(urls).map(READS["compiled"]).iterator()
+    assert next(iterator) == b"0 " * 10
+    iterator.close()
+    assert not [one for one in threading.enumerate() if one.name.startswith("penstock-worker")]
+    with server.lock:
+        server.hold_for = 0
+        server.lock.notify_all()
+
+
+def test_a_process_that_ends_waits_for_no_answer(server: ObjectServer) -> None:
+    urls = served(server, 300)
+    server.hold_for, server.hold_after = 10_000, 20
+    script = f"""
+import penstock as ps
+kept = ps.Dataset.from_tensor_slices({urls!r}).map(ps.io.read_file).iterator()
+next(kept)
+"""
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=True, env=dict(os.environ))
+    with server.lock:
+        server.hold_for = 0
+        server.lock.notify_all()
 
 
 def test_local_and_remote_files_mix(server: ObjectServer, tmp_path: Any) -> None:

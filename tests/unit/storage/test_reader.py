@@ -100,6 +100,18 @@ def test_waits_end_when_nobody_needs_the_result(lane: Lane) -> None:
     assert len(client.gets) <= 8  # what had not begun never did
 
 
+def test_waits_end_when_nothing_is_read_any_longer(lane: Lane) -> None:
+    client = FakeClient(a=b"aa")
+    client.gate.clear()
+    gathering = reader(client, lane).start([Request("a")])
+    lane.close(0.0)
+    with pytest.raises(ClosedError):
+        gathering.wait(None)
+    with pytest.raises(ClosedError):
+        gathered(reader(client, lane), Request("a"))
+    client.gate.set()
+
+
 def test_cached_bytes_are_not_read_again(lane: Lane, tmp_path: Path) -> None:
     client = FakeClient(a=b"aa", b=b"bb")
     found = reader(client, lane, DiskCache(str(tmp_path), 10_000))
