@@ -14,6 +14,7 @@ from penstock.graph.nodes import (
     Generator,
     Indexed,
     Lines,
+    Loaded,
     Map,
     Mix,
     PackedRecords,
@@ -22,7 +23,6 @@ from penstock.graph.nodes import (
     Range,
     RecordFiles,
     Slices,
-    Stored,
     Stride,
     Zip,
 )
@@ -31,7 +31,7 @@ from penstock.graph.walk import nodes_of
 
 _SOURCES = (
     *(Slices, Range, Counter, Random, Indexed, Generator),
-    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows, Stored),
+    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows, Loaded),
 )
 
 

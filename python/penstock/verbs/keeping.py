@@ -11,7 +11,7 @@ from penstock.engine.cache import CacheStore
 from penstock.engine.file_cache import FileStore
 from penstock.errors import InvalidArgumentError, Location, PenstockError, StructureError, user_location
 from penstock.formats.stored.data import open_stored
-from penstock.graph.nodes import Cache, FileCache, Prefetch, Stored, WithOptions
+from penstock.graph.nodes import Cache, FileCache, Loaded, Prefetch, WithOptions
 from penstock.options import AUTOTUNE, Options, require_integer
 from penstock.session import save_to
 from penstock.verbs.base import Verbs, require_end, require_signature
@@ -108,7 +108,7 @@ class KeepingVerbs(Verbs):
             data = open_stored(Path(require_path("load", "path", path, where, optional=False)))
         except PenstockError as error:
             raise error.at(f"load at {where}") from error.__cause__
-        node = Stored(location=where, data=data)
+        node = Loaded(location=where, data=data)
         found = node.signature()
         if element_spec is not None and found is not None:
             said = require_signature("load", element_spec, where)

@@ -14,13 +14,13 @@ from penstock.block.tree import LEAF, tuple_of
 from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
 from penstock.engine.operators.cached import CacheOperator
+from penstock.engine.operators.file_caches import FileCacheOperator, LoadedOperator
 from penstock.engine.operators.files import ArrayFileOperator, IndexedLinesOperator, RecordFilesOperator
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.interleaving import interleave_blocks, interleave_origins
 from penstock.engine.operators.joining import is_plain, join_rows, weigh
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
 from penstock.engine.operators.rows import IndexedObjectOperator, RandomOperator, RangeOperator, SlicesOperator
-from penstock.engine.operators.stored import FileCacheOperator, StoredOperator
 from penstock.engine.scope import Scope, Seen, agree, disagreement
 from penstock.graph.node import Node
 from penstock.graph.nodes import (
@@ -36,6 +36,7 @@ from penstock.graph.nodes import (
     IgnoreErrors,
     Indexed,
     IndexedLines,
+    Loaded,
     Map,
     Mix,
     PaddedBatch,
@@ -48,7 +49,6 @@ from penstock.graph.nodes import (
     RecordFiles,
     Repeat,
     Slices,
-    Stored,
     Stride,
     WithOptions,
     Zip,
@@ -388,7 +388,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     RaggedBatch: BatchOperator,
     Cache: CacheOperator,
     FileCache: FileCacheOperator,
-    Stored: StoredOperator,
+    Loaded: LoadedOperator,
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, Indices, RaggedColumn, RowsColumn
+from penstock.block.columns import Array, ArrayColumn, Column, DatasetsColumn, Indices, RaggedColumn, RowsColumn
 from penstock.block.ragged import Ragged
 from penstock.errors import UnsupportedValueError
 from penstock.formats.stored.leaves import FixedLeaf, Items, Leaf, RaggedLeaf, TextLeaf, VariedLeaf
@@ -245,7 +245,7 @@ def leaf_writer(folder: Path, name: str, column: Column) -> LeafWriter:
     """What writes rows like those of `column`. Raises: UnsupportedValueError: they are datasets."""
     if isinstance(column, RaggedColumn):
         return RaggedWriter(folder, name, column.values[0])
-    if not isinstance(column, ArrayColumn | RowsColumn | BytesColumn):
+    if isinstance(column, DatasetsColumn):
         raise UnsupportedValueError(
             "a dataset cannot be kept in a directory", remedy="make arrays of it first, or cache() it in memory"
         )

@@ -12,7 +12,7 @@ from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.fallible import OnError
 from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
-from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Prefetch, Stored, WithOptions
+from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Loaded, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
 from penstock.graph.nodes.nested import (
     Bucket,
@@ -54,6 +54,7 @@ __all__ = [
     "IndexedLines",
     "Interleave",
     "Lines",
+    "Loaded",
     "Map",
     "Mix",
     "Nesting",
@@ -79,7 +80,6 @@ __all__ = [
     "Skip",
     "Slices",
     "Slide",
-    "Stored",
     "Stride",
     "Take",
     "TakeWhile",

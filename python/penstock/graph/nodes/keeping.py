@@ -37,7 +37,7 @@ class FileCache(Cache):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stored(Node):
+class Loaded(Node):
     """Elements that lie in a directory, complete: `load`, and what becomes of a `FileCache` that is."""
 
     data: StoredData

@@ -19,7 +19,7 @@ from penstock.formats.stored.data import StoredData, open_entry
 from penstock.formats.stored.directory import entries, remove
 from penstock.formats.stored.manifest import NAME, read_manifest
 from penstock.graph.node import Node, becomes_index_driven, is_index_driven
-from penstock.graph.nodes import Distribute, FileCache, Range, Shuffle, Stored, Stride
+from penstock.graph.nodes import Distribute, FileCache, Loaded, Range, Shuffle, Stride
 from penstock.graph.walk import nodes_of, rebuild
 from penstock.session.stored.content import content_of, difference, store_of
 from penstock.trace.contents import digest
@@ -72,7 +72,7 @@ def with_stored(graph: Node, user_graph: Node, seed: int | str, *, everywhere: b
         if filling.data is None:
             return replace(node, store=filling)
         name = node.label.split(" at ", maxsplit=1)[0]
-        return Stored(location=node.location, number=node.number, data=filling.data, name=name)
+        return Loaded(location=node.location, number=node.number, data=filling.data, name=name)
 
     return rebuild(graph, put), tuple(resolved.values())
 

@@ -16,14 +16,14 @@ from penstock.engine.operators.positions import SourceOperator, is_consecutive
 from penstock.engine.scope import Scope
 from penstock.formats.stored.data import StoredData
 from penstock.formats.stored.leaves import FixedLeaf, TextLeaf
-from penstock.graph.nodes import FileCache, Stored
+from penstock.graph.nodes import FileCache, Loaded
 from penstock.kernels.gather import gather_rows
 
 
-class StoredOperator(SourceOperator):
+class LoadedOperator(SourceOperator):
     """Rows of mapped files: views where positions are consecutive, gathered where not."""
 
-    node: Stored
+    node: Loaded
 
     def origins(self, positions: Indices, scope: Scope) -> Origins:
         return origins_of(self.node.data, self.node.number, self.node.label, positions)
