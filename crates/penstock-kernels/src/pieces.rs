@@ -46,13 +46,14 @@ pub fn line_bounds(file: &File, size: u64) -> Result<Vec<u64>> {
     Ok(bounds)
 }
 
+/// Fill `out` from byte `offset` of the file on.
 #[cfg(unix)]
-fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> Result<()> {
+pub fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> Result<()> {
+pub fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> Result<()> {
     while !out.is_empty() {
         let read = std::os::windows::fs::FileExt::seek_read(file, out, offset)?;
         if read == 0 {

@@ -4,9 +4,11 @@ mod codec;
 mod fused;
 mod gather;
 mod pack;
+mod packed;
 mod pieces;
 mod pixels;
 mod random;
+mod record;
 mod stream;
 mod text;
 
@@ -24,6 +26,8 @@ mod _native {
     #[pymodule_export]
     use crate::pack::{assign_bins, mark_segments, place_rows, place_spans};
     #[pymodule_export]
+    use crate::packed::{gather_packed, packed_objects};
+    #[pymodule_export]
     use crate::pieces::FileReader;
     #[pymodule_export]
     use crate::pixels::{
@@ -32,6 +36,8 @@ mod _native {
     };
     #[pymodule_export]
     use crate::random::{permute, permute_range, philox, philox_words};
+    #[pymodule_export]
+    use crate::record::{frame_record, masked_crc, read_records, record_bounds, scan_records, skip_records};
     #[pymodule_export]
     use crate::stream::copy_streamed;
     #[pymodule_export]

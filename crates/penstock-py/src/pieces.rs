@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList};
 /// A regular file, open for as long as this lives.
 #[pyclass(frozen, module = "penstock._native")]
 pub struct FileReader {
-    file: File,
+    pub(crate) file: File,
 }
 
 #[pymethods]

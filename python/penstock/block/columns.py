@@ -1,5 +1,7 @@
 """Columns: one leaf of many elements. Fixed (one array), rows (arrays apart, ragged or large), spans, texts, datasets.
 
+Bytes are objects, or lie packed in one buffer until they are looked at.
+
 Every column has the same few methods; a row is what the user sees as the leaf. A row of an array column is a view, so
 what aliases a user's array stays read-only.
 """
@@ -14,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.block.packed import Packed, concat_packed, gather_packed, packed_objects
 from penstock.block.ragged import Ragged
 from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec
 
@@ -206,6 +209,62 @@ class BytesColumn:
         return BytesColumn(self.values[start:stop], self.dtype)
 
 
+class PackedColumn(BytesColumn):
+    """Bytes that lie in one buffer: `packed`. They become objects where rows are looked at, once.
+
+    Whoever takes whole blocks (parse_example) reads `packed` instead. A slice shares the buffer and keeps all of it;
+    what is taken by number is copied. Nothing may write into the buffer.
+    """
+
+    __slots__ = ("_objects", "packed")
+    packed: Packed
+    _objects: NDArray[np.object_] | None
+
+    def __init__(self, packed: Packed) -> None:
+        object.__setattr__(self, "dtype", BYTES)
+        object.__setattr__(self, "packed", packed)
+        object.__setattr__(self, "_objects", None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedColumn, (gather_packed(self.packed),)
+
+    def __len__(self) -> int:
+        return len(self.packed.starts)
+
+    @property
+    def values(self) -> NDArray[np.object_]:
+        objects = self._objects
+        if objects is None:
+            objects = object_array(packed_objects(self.packed))
+            object.__setattr__(self, "_objects", objects)
+        return objects
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.packed.stops.sum() - self.packed.starts.sum()) + 8 * len(self)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec((), BYTES)
+
+    def row(self, index: int) -> Any:
+        if self._objects is not None:
+            return self._objects[index]
+        data, starts, stops = self.packed
+        return data[starts[index] : stops[index]].tobytes()
+
+    def rows(self) -> Sequence[Any]:
+        return packed_objects(self.packed) if self._objects is None else self._objects.tolist()
+
+    def take(self, indices: Indices) -> Column:
+        data, starts, stops = self.packed
+        return PackedColumn(gather_packed(Packed(data, starts[indices], stops[indices])))
+
+    def slice(self, start: int, stop: int) -> Column:
+        data, starts, stops = self.packed
+        return PackedColumn(Packed(data, starts[start:stop], stops[start:stop]))
+
+
 @dataclass(frozen=True, slots=True)
 class RaggedColumn:
     """Leaves that are ragged: of one dtype, rank and ragged rank."""
@@ -330,6 +389,9 @@ def concat_columns(columns: Sequence[Column]) -> Column:
         lengths = np.concatenate([column.lengths for column in spans])
         items = np.concatenate([column.items for column in spans])
         return SpanColumn(items, np.cumsum(lengths) - lengths, lengths, first.spec.dtype)
+    packed = [column.packed for column in columns if isinstance(column, PackedColumn)]
+    if len(packed) == len(columns):
+        return PackedColumn(concat_packed(packed))
     texts = [column.values for column in columns if isinstance(column, BytesColumn)]
     if len(texts) == len(columns) and len({text.shape[1:] for text in texts}) == 1:
         return BytesColumn(np.concatenate(texts), first.spec.dtype)

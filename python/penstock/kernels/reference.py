@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.kernels.record import FOOTER_BYTES, HEADER_BYTES, UNKNOWN_LEFT, FoundRecords, RecordFault
 from penstock.rng import philox_reference
 
 _TABLE_MAX = 256
@@ -327,3 +328,55 @@ def _cut(values: NDArray[Any], dtype: np.dtype[Any], saturate: bool) -> NDArray[
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
     return not np.issubdtype(dtype, np.integer)
+
+
+def masked_crc(data: bytes) -> int:
+    """CRC-32C (Castagnoli, reflected 0x82F63B78), bit by bit; turned by 15 and a constant added, as TFRecord has it."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def frame_record(data: bytes) -> tuple[bytes, bytes]:
+    """As `kernels.record.frame_record`."""
+    length = len(data).to_bytes(8, "little")
+    return length + masked_crc(length).to_bytes(4, "little"), masked_crc(data).to_bytes(4, "little")
+
+
+def scan_records(content: bytes, left: int = UNKNOWN_LEFT, *, verify: bool, skips: bool) -> FoundRecords:
+    """As `kernels.record.scan_records`, over bytes."""
+    starts: list[int] = []
+    stops: list[int] = []
+    faults: list[RecordFault] = []
+    at, wanted, ended = 0, 0, False
+    while not ended:
+        header = content[at : at + HEADER_BYTES]
+        if len(header) < HEADER_BYTES:
+            wanted = HEADER_BYTES
+            break
+        computed, stored = masked_crc(header[:8]), int.from_bytes(header[8:], "little")
+        taken = min(int.from_bytes(header[:8], "little") + HEADER_BYTES + FOOTER_BYTES, UNKNOWN_LEFT)
+        if computed != stored:
+            faults.append(RecordFault(at, "length", computed, stored))
+            ended = True
+        elif taken > max(0, left - at):
+            faults.append(RecordFault(at, "cut", max(0, left - at), taken))
+            ended = True
+        elif at + taken > len(content):
+            wanted = taken
+            break
+        else:
+            begin, end = at + HEADER_BYTES, at + taken - FOOTER_BYTES
+            computed, stored = masked_crc(content[begin:end]), int.from_bytes(content[end : at + taken], "little")
+            if not verify or computed == stored:
+                starts.append(begin)
+                stops.append(end)
+            else:
+                faults.append(RecordFault(at, "data", computed, stored))
+                ended = not skips
+            at += 0 if ended else taken
+    return FoundRecords(np.array(starts, np.int64), np.array(stops, np.int64), at, wanted, ended, faults)

@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.block.block import Block, holds_datasets
 from penstock.block.collate import RowError
-from penstock.block.columns import ArrayColumn, Column
+from penstock.block.columns import ArrayColumn, BytesColumn, Column
 from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import run_program, same_columns
@@ -128,7 +128,9 @@ def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:
 
 def _kind(block: Block) -> Kind:
     leaves = tuple(
-        (type(c), c.values.dtype.str, c.values.shape[1:]) if isinstance(c, ArrayColumn) else (type(c), c.dtype.str)
+        (type(c), c.values.dtype.str, c.values.shape[1:])
+        if isinstance(c, ArrayColumn)
+        else (BytesColumn if isinstance(c, BytesColumn) else type(c), c.dtype.str)  # packed or not, the same rows
         for c in block.columns
     )
     return block.structure, leaves

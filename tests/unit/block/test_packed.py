@@ -1,0 +1,86 @@
+"""Bytes in one buffer: a column of them is a column of bytes objects to whoever looks at rows."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.block.block import Block, concat_blocks
+from penstock.block.columns import BytesColumn, PackedColumn, concat_columns, object_array
+from penstock.block.origin import SourceOrigins
+from penstock.block.packed import Packed, concat_packed, gather_packed, packed_objects
+from penstock.block.spec import BYTES
+from penstock.block.tree import LEAF
+
+ROWS = st.lists(st.binary(max_size=20), max_size=12)
+
+
+def packed_of(rows: list[bytes]) -> Packed:
+    """The rows between bytes that are nobody's."""
+    data = b"<" + b"|".join(rows) + b">"
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    stops = np.cumsum(lengths + 1)
+    return Packed(np.frombuffer(data, np.uint8), stops - lengths, stops)
+
+
+def column_of(rows: list[bytes]) -> PackedColumn:
+    return PackedColumn(packed_of(rows))
+
+
+@given(ROWS, st.data())
+def test_packed_column_is_as_one_of_objects(rows: list[bytes], data: st.DataObject) -> None:
+    for is_looked_at in (False, True):
+        packed, plain = column_of(rows), BytesColumn(object_array(rows), BYTES)
+        if is_looked_at:
+            assert packed.values.tolist() == rows
+            assert packed.values is packed.values
+        assert len(packed) == len(plain)
+        assert (packed.spec, packed.dtype, packed.nbytes) == (plain.spec, plain.dtype, plain.nbytes)
+        assert list(packed.rows()) == rows
+        assert [packed.row(number) for number in range(len(rows))] == rows
+        chosen = np.array(data.draw(st.lists(st.integers(0, max(0, len(rows) - 1)), max_size=9)), np.int64)
+        if rows:
+            assert packed.take(chosen).rows() == plain.take(chosen).rows()
+        start, stop = data.draw(st.integers(0, 12)), data.draw(st.integers(0, 12))
+        assert packed.slice(start, stop).rows() == plain.slice(start, stop).rows()
+
+
+@given(st.lists(ROWS, min_size=1, max_size=4))
+def test_packed_columns_are_joined(parts: list[list[bytes]]) -> None:
+    every = [row for rows in parts for row in rows]
+    joined = concat_columns([column_of(rows) for rows in parts])
+    assert isinstance(joined, PackedColumn)
+    assert joined.rows() == every
+    mixed: Any = concat_columns([column_of(parts[0]), *(BytesColumn(object_array(rows), BYTES) for rows in parts[1:])])
+    assert mixed.rows() == every
+
+
+def test_packed_rows_that_are_taken_have_a_buffer_of_their_own() -> None:
+    column = column_of([b"x" * 1000, b"ab", b"c"])
+    taken = column.take(np.array([2, 1]))
+    assert isinstance(taken, PackedColumn)
+    assert taken.packed.data.tobytes() == b"cab"
+    assert len(pickle.dumps(column.slice(1, 2))) < 700
+    again = pickle.loads(pickle.dumps(column.slice(1, 3)))  # our own
+    assert again.rows() == [b"ab", b"c"]
+
+
+def test_packed_block_is_a_block() -> None:
+    rows = [b"a", b"", b"ccc"]
+    block = Block(LEAF, (column_of(rows),), SourceOrigins(0, "here", np.arange(3)))
+    assert list(block.elements()) == rows
+    assert block.element(2) == b"ccc"
+    assert list(concat_blocks([block, block.slice(1, 3)]).elements()) == [*rows, *rows[1:]]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 99), (99, 99), (-(2**63), 2**63 - 1)])
+def test_row_outside_the_buffer_is_refused(start: int, stop: int) -> None:
+    packed = Packed(np.zeros(9, np.uint8), np.array([start]), np.array([stop]))
+    for use in (packed_objects, gather_packed, lambda each: concat_packed([each])):
+        with pytest.raises(ValueError, match="outside"):
+            use(packed)
