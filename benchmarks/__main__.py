@@ -17,6 +17,7 @@ NAMES = (
     "compare.packing",
     "compare.tokens",
     "compare.cached",
+    "compare.records",
     "compare.cheap_maps",
     "compare.text",
     "compare.processes",

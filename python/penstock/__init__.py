@@ -27,7 +27,7 @@ from penstock.options import (
     Retry,
     ThreadingOptions,
 )
-from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset
+from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock.rng import Rng
 from penstock.trace.demand import function
 from penstock.verbs.saving import export, load
@@ -52,6 +52,7 @@ __all__ = [
     "Retry",
     "Rng",
     "Spec",
+    "TFRecordDataset",
     "TensorSpec",
     "TextLineDataset",
     "ThreadingOptions",

@@ -1,4 +1,4 @@
-"""Datasets over files under tf.data's names: TextLineDataset, FixedLengthRecordDataset, CsvDataset.
+"""Datasets over files under tf.data's names: TextLineDataset, TFRecordDataset, FixedLengthRecordDataset, CsvDataset.
 
 Names may be URLs: what lies behind them is streamed, and is not read by number.
 Files are measured when the dataset is made, so one that is missing is told with the user's line; they are read as
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from penstock.formats.lines import require_encoding
 from penstock.formats.records import RecordLayout
 from penstock.formats.streams import COMPRESSIONS
 from penstock.graph.node import Node, SignatureMemo
-from penstock.graph.nodes import CsvRows, FlatMap, Interleave, Lines, PackedRecords, RecordFiles
+from penstock.graph.nodes import CsvRows, FlatMap, Interleave, Lines, PackedRecords, RecordFiles, TFRecords
 from penstock.options import AUTOTUNE, require_integer
 from penstock.verbs.base import require_parallelism
 from penstock.verbs.nested import DEFAULT_CYCLE_LENGTH, node_of
@@ -54,6 +55,45 @@ def TextLineDataset(  # noqa: N802  # tf.data's name, a class there
     }
     return _reading(
         verb, filenames, num_parallel_reads, where, lambda files: Lines(location=where, files=files, **said)
+    )
+
+
+def TFRecordDataset(  # noqa: N802  # tf.data's name, a class there
+    filenames: Filenames,
+    compression_type: str | None = None,
+    buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    *,
+    index: str | os.PathLike[str] | Literal[False] | None = None,
+    verify: bool = True,
+    on_error: Literal["raise", "skip"] = "raise",
+) -> Dataset:
+    """The records of TFRecord files, one file after another: bytes, as TensorFlow writes and reads them.
+
+    Where a plan needs records by number (a shuffle, a slice, a shard, `ds[i]`), an index of files that are not packed
+    is built first, and kept: in the folder `index`, or in the user's cache folder, of files above 16 MB. It says where
+    each record lies, and is built anew when the file has changed. `index=False`: records are only streamed.
+    `verify=False`: checksums of data are not compared; those of lengths always are.
+    `on_error="skip"`: records that are damaged are left out and listed in `iterator.skipped`, with the rest of a file
+    that is cut short or whose next length is wrong; such a dataset streams.
+    `filenames`, `num_parallel_reads`: as for TextLineDataset. `buffer_size`: bytes read at once.
+    Raises: ReadError: a file is missing, or cannot be read; DecodeError: a record is damaged, with file and byte.
+    Cost: records stay in one buffer a block until they are looked at (block.columns.PackedColumn).
+    """
+    where = user_location()
+    verb = "TFRecordDataset"
+    if not (index is None or index is False or isinstance(index, str | os.PathLike)):
+        raise InvalidArgumentError(f"{verb}: index", got=repr(index), expected="None, False or a folder", where=where)
+    said: dict[str, Any] = {
+        "compression": _compression(verb, compression_type, where),
+        "buffer_bytes": require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where),
+        "verify": bool(verify),
+        "may_index": index is not False,
+        "index_folder": os.fspath(index) if index else None,
+        "on_error": _on_error(verb, on_error, where),
+    }
+    return _reading(
+        verb, filenames, num_parallel_reads, where, lambda files: TFRecords(location=where, files=files, **said)
     )
 
 
@@ -126,15 +166,13 @@ def CsvDataset(  # noqa: N802, PLR0917  # tf.data's name, a class there, and its
         )  # fmt: skip
     if len(str(field_delim)) != 1 or str(field_delim) in '"\r\n':
         raise InvalidArgumentError(f"{verb}: field_delim", got=repr(field_delim), expected="one character", where=where)
-    if on_error not in ("raise", "skip"):
-        raise InvalidArgumentError(f"{verb}: on_error", got=repr(on_error), expected='"raise" or "skip"', where=where)
     places, width = _places(count, select_cols, exclude_cols, where)
     columns = tuple(_csv_column(place, said, where) for place, said in zip(places, record_defaults, strict=True))
     said: dict[str, Any] = {
         "compression": _compression(verb, compression_type, where),
         "buffer_bytes": require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where),
         "form": CsvForm(columns, width, bool(header), field_delim, bool(use_quote_delim), na_value),
-        "on_error": on_error,
+        "on_error": _on_error(verb, on_error, where),
     }
     return _reading(verb, filenames, None, where, lambda files: CsvRows(location=where, files=files, **said))
 
@@ -147,6 +185,7 @@ def _reading(
     Where their names are a dataset, or several are read at a time, it is as in tf.data: a flat_map, or an interleave.
     """
     parallel = require_parallelism(verb, reads, where, name="num_parallel_reads")
+    files: tuple[LocalFile, ...] = ()
     if isinstance(filenames, Dataset):
         names = filenames
     else:
@@ -161,18 +200,21 @@ def _reading(
     def read_one(name: Any) -> Dataset:
         return Dataset._of(make(_files(verb, name, where)))
 
-    memo = SignatureMemo(make(()).signature())
+    none = make(())
     said: dict[str, Any] = {
         "inputs": (names._node,),
         "location": where,
         "function": read_one,
         "node_of": node_of,
-        "memo": memo,
+        "memo": SignatureMemo(none.signature()),
     }
     if parallel is None:
         return Dataset._of(FlatMap(**said))
     cycle = DEFAULT_CYCLE_LENGTH if parallel == AUTOTUNE else parallel
-    return Dataset._of(Interleave(**said, cycle_length=cycle, block_length=1, num_parallel_calls=parallel))
+    by_number = replace(none, files=files, cycle_length=cycle) if files and isinstance(none, TFRecords) else None
+    return Dataset._of(
+        Interleave(**said, cycle_length=cycle, block_length=1, num_parallel_calls=parallel, by_number=by_number)
+    )
 
 
 def _files(verb: str, filenames: Any, where: Location) -> tuple[LocalFile, ...]:
@@ -194,6 +236,12 @@ def _compression(verb: str, value: Any, where: Location) -> str:
         return value or ""
     expected = '"GZIP", "ZLIB", "" or None'
     raise InvalidArgumentError(f"{verb}: compression_type", got=repr(value), expected=expected, where=where)
+
+
+def _on_error(verb: str, value: Any, where: Location) -> Any:
+    if value in ("raise", "skip"):
+        return value
+    raise InvalidArgumentError(f"{verb}: on_error", got=repr(value), expected='"raise" or "skip"', where=where)
 
 
 def _places(

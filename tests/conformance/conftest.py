@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import penstock as ps
 from tests.conformance.registry import CASES, Case
 
 
@@ -32,9 +33,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "b.txt").write_bytes("é\r\n\nno end".encode())
     (root / "a.txt.gz").write_bytes(gzip.compress((root / "a.txt").read_bytes()))
     (root / "records.bin").write_bytes(b"HEAD" + bytes(range(60)) + b"END")
+    write_tfrecords(root / "a.tfrecord", 17)
+    write_tfrecords(root / "b.tfrecord", 4)
+    write_tfrecords(root / "a.tfrecord.gz", 17, "GZIP")
     (root / "rows.csv").write_bytes(b"n,x,text\n" + b"".join(b'%d,%d.5,"row, %d"\n' % (n, n, n) for n in range(21)))
     (root / "bad.csv").write_bytes(b"".join(b"%d,%s\n" % (n, b"x" if n % 3 else b"7") for n in range(20)))
     return root
+
+
+def write_tfrecords(path: Path, count: int, kind: str | None = None) -> None:
+    with ps.io.TFRecordWriter(path, kind) as writer:
+        for number in range(count):
+            writer.write(b"%s %d" % (path.name.encode(), number) + b"." * (number % 5))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

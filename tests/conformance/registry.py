@@ -469,6 +469,30 @@ case(
     once=False,
 )
 case(
+    "tfrecords",
+    lambda files: ps.TFRecordDataset([files / "a.tfrecord", files / "b.tfrecord"], None, 50).map(len).batch(4),
+    uncounted=True,
+    once=False,
+)
+case(
+    "tfrecords_shuffled",
+    lambda files: ps.TFRecordDataset([files / "b.tfrecord", files / "a.tfrecord"]).shuffle().batch(4),
+    uncounted=True,
+    varies=True,
+)
+case("tfrecords_sharded", lambda files: ps.TFRecordDataset(files / "a.tfrecord").shard(3, 1), uncounted=True)
+case(
+    "tfrecords_packed",
+    lambda files: ps.TFRecordDataset(files / "a.tfrecord.gz", "GZIP").shuffle(5),
+    streams="TFRecordDataset",
+    varies=True,
+)
+case(
+    "tfrecords_in_turns",
+    lambda files: ps.TFRecordDataset([files / "a.tfrecord", files / "b.tfrecord"], num_parallel_reads=2),
+    uncounted=True,
+)
+case(
     "rows",
     lambda files: ps.CsvDataset(files / "rows.csv", [int, np.float32, bytes], header=True).batch(4),
     streams="CsvDataset",

@@ -17,7 +17,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
             "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Spec TensorSpec TextLineDataset "
-            "ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load one_hot text"
+            "TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load "
+            "one_hot text"
         ),
     ),
     "penstock.image": (
@@ -41,8 +42,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.io": (
         ps.io,
         (
-            "decode_and_crop_jpeg decode_image decode_jpeg decode_png encode_jpeg encode_png extract_jpeg_shape "
-            "read_file"
+            "TFRecordOptions TFRecordWriter decode_and_crop_jpeg decode_image decode_jpeg decode_png encode_jpeg "
+            "encode_png extract_jpeg_shape read_file"
         ),
     ),
 }

@@ -16,8 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.block.packed import Packed
 from penstock.errors import InvalidArgumentError, ReadError
 from penstock.kernels.file import FileReader
+from penstock.kernels.record import RecordFault, read_records, record_bounds, skip_records
 from penstock.storage.client import ObjectFacts
 from penstock.storage.objects import facts_of
 from penstock.storage.stream import ObjectStream
@@ -74,19 +76,20 @@ class Stream(Protocol):
         """Give up what is open."""
 
 
-def opened(file: LocalFile) -> Stream:
-    """The bytes of `file` from its start. Raises: ReadError: missing, or another than was measured.
+def opened(file: LocalFile, start: int = 0) -> Stream:
+    """The bytes of `file` from byte `start` on. Raises: ReadError: missing, or another than was measured.
 
     Of an object, pieces to come are read ahead; that it has changed is told when they are read.
     """
     if isinstance(file, RemoteFile):
-        return ObjectStream(file.url, file.facts)
+        return ObjectStream(file.url, file.facts, start)
     stream = open(file.path, "rb", buffering=0)  # noqa: SIM115  # closed by whoever asked for it
     try:
         file.check(os.fstat(stream.fileno()).st_size)
     except ReadError:
         stream.close()
         raise
+    stream.seek(start)
     return stream
 
 
@@ -187,3 +190,40 @@ class PieceFile:
             return self._reader.line_bounds()
         except OSError as error:
             raise unreadable(self._file.path, error) from error
+
+    def record_bounds(self) -> tuple[NDArray[np.uint64], RecordFault | None]:
+        """Where each TFRecord begins and the last one ends, [records + 1], up to one whose length is wrong."""
+        try:
+            return record_bounds(self._reader, self._file.size)
+        except OSError as error:
+            raise unreadable(self._file.path, error) from error
+
+    def skip_records(self, count: int) -> tuple[int, int]:
+        """How many TFRecords up to `count` could be passed over, by their lengths, and where the next begins."""
+        try:
+            return skip_records(self._reader, self._file.size, count)
+        except OSError as error:
+            raise unreadable(self._file.path, error) from error
+
+    @classmethod
+    def read_records(
+        cls,
+        files: Sequence[PieceFile],
+        numbers: NDArray[np.int64],
+        starts: NDArray[np.uint64],
+        stops: NDArray[np.uint64],
+        *,
+        verify: bool,
+    ) -> tuple[Packed, RecordFault | None]:
+        """Row i: the data of the TFRecord from `starts[i]` to `stops[i]` of `files[numbers[i]]`.
+
+        Gives the rows up to the first that is wrong, and what is wrong with it. One native call for all of them.
+        Raises: ReadError: a file has changed.
+        """
+        for number in np.unique(numbers).tolist():
+            file = files[number]
+            try:
+                file._file.check(file._reader.size())
+            except OSError as error:
+                raise error if isinstance(error, ReadError) else unreadable(file._file.path, error) from error
+        return read_records([file._reader for file in files], numbers, starts, stops, verify=verify)

@@ -24,6 +24,7 @@ from penstock.graph.nodes import (
     RecordFiles,
     Slices,
     Stride,
+    TFRecords,
     Zip,
 )
 from penstock.graph.nodes.mixing import Directed
@@ -31,7 +32,7 @@ from penstock.graph.walk import nodes_of
 
 _SOURCES = (
     *(Slices, Range, Counter, Random, Indexed, Generator),
-    *(ArrayFile, RecordFiles, PackedRecords, Lines, CsvRows, Loaded),
+    *(ArrayFile, RecordFiles, PackedRecords, Lines, TFRecords, CsvRows, Loaded),
 )
 
 

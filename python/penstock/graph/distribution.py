@@ -24,7 +24,7 @@ from penstock.graph.nodes import (
     Take,
     WithOptions,
 )
-from penstock.graph.nodes.files import FileStream, IndexedLines
+from penstock.graph.nodes.files import FileStream, IndexedLines, IndexedTFRecords
 from penstock.graph.walk import nodes_of, rebuild
 
 _OVER_BATCHES = (Map, Enumerate, Repeat, Take, Skip, Stride, Cache, Prefetch, WithOptions)
@@ -112,7 +112,7 @@ def _own_files(root: Node, rank: int, world_size: int, where: Location) -> Node:
         if isinstance(node, Slices):
             mine = len(files[rank::world_size])
             return Stride(inputs=(node,), location=where, name="distribute", start=rank, step=world_size, count=mine)
-        if isinstance(node, RecordFiles | IndexedLines):
+        if isinstance(node, RecordFiles | IndexedLines | IndexedTFRecords):
             return replace(node, files=node.files[rank::world_size], counts=node.counts[rank::world_size])
         assert isinstance(node, FileStream)
         return replace(node, files=node.files[rank::world_size])

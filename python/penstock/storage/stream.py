@@ -23,10 +23,10 @@ class ObjectStream:
     wait, so a stream holds 16 MiB at most. Not for several threads at once.
     """
 
-    def __init__(self, url: str, facts: ObjectFacts) -> None:
+    def __init__(self, url: str, facts: ObjectFacts, start: int = 0) -> None:
         self._url = url
         self._facts = facts
-        self._asked = 0  # bytes, from the start
+        self._asked = start  # bytes, from the start of the object
         self._piece_bytes = FIRST_BYTES
         self._coming: deque[Gathering[bytes]] = deque()
         self._data = memoryview(b"")

@@ -1,24 +1,30 @@
-"""Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png seconds [seed]`.
+"""Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png|record seconds [seed]`.
 
 JPEG: what decodes whole gives the same pixels by region, upright and truncated ones too where that is drawn, and those
 of libjpeg-turbo alone; allowing truncation changes nothing of a file that decodes without; what decodes exactly decodes
 fast. PNG: what we decode, Pillow decodes to the same pixels, if it decodes it; upright is the stored image turned.
-Anything but pixels or a DecodeError ends the run; the file is left in the temporary folder.
+TFRecord: scanned, by index, and through the dataset, packed or not, whole or skipping: what the slow twin finds.
+Anything but pixels, records or a DecodeError ends the run; the file is left in the temporary folder.
 """
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from penstock import Dataset, TFRecordDataset
 from penstock.errors import DecodeError
+from penstock.kernels import record, reference
 from penstock.kernels.fused import fused_images, jpeg_shapes
 from penstock.kernels.image import decode_jpeg, decode_png
 from tests.unit.kernels.photos import encode, photo
@@ -141,11 +147,67 @@ def check_png(data: bytes, random: np.random.Generator) -> bool:
     return True
 
 
+def tfrecords(random: np.random.Generator) -> list[bytes]:
+    def one(count: int) -> bytes:
+        sizes = random.choice([0, 1, 12, 100, 3000], count)
+        return b"".join(framed(random.bytes(int(size))) for size in sizes)
+
+    plain = [one(int(count)) for count in random.integers(0, 12, 12)]
+    liars = [one(2) + lying(length) + one(1) for length in (2**31, 2**63, 2**64 - 16, 2**64 - 1, 7, 70_000)]
+    return [*plain, *liars, *map(gzip.compress, plain[:6]), *map(zlib.compress, plain[:6])]
+
+
+def framed(data: bytes) -> bytes:
+    header, footer = record.frame_record(data)
+    return header + data + footer
+
+
+def lying(length: int) -> bytes:
+    """A header that is right, of whatever follows it."""
+    said = length.to_bytes(8, "little")
+    return said + reference.masked_crc(said).to_bytes(4, "little")
+
+
+def check_record(data: bytes, random: np.random.Generator) -> bool:
+    verify, skips = bool(random.integers(2)), bool(random.integers(2))
+    left = [len(data), record.UNKNOWN_LEFT, len(data) // 2][random.integers(3)]
+    found = record.scan_records(np.frombuffer(data, np.uint8), left, verify=verify, skips=skips)
+    twin = reference.scan_records(data, left, verify=verify, skips=skips)
+    assert (found.starts.tolist(), found.stops.tolist()) == (twin.starts.tolist(), twin.stops.tolist())
+    assert tuple(found[2:]) == tuple(twin[2:])
+    expected = reference.scan_records(data, len(data), verify=verify, skips=skips)
+    records = [data[start:stop] for start, stop in zip(expected.starts, expected.stops, strict=True)]
+    is_whole = not expected.faults and expected.consumed == len(data)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(data)
+        options = {"verify": verify, "on_error": "skip" if skips else "raise"}
+        read = partial(TFRecordDataset, path, None, int(random.choice([1, 13, 100, 10_000])), **options)
+        assert _elements(read()) == (records, is_whole or skips)
+        by_number, was_whole = _elements(TFRecordDataset(path, verify=verify).shuffle(seed=1))
+        if not skips:
+            assert was_whole == is_whole
+            assert not is_whole or sorted(by_number) == sorted(records)
+        for kind in ("GZIP", "ZLIB"):
+            _elements(TFRecordDataset(path, kind, 100, **options))
+    return is_whole
+
+
+def _elements(dataset: Dataset) -> tuple[list[bytes], bool]:
+    """What came, and whether it came to an end without an error."""
+    elements: list[bytes] = []
+    try:
+        elements.extend(dataset)
+    except DecodeError:
+        return elements, False
+    return elements, True
+
+
 def main() -> None:
     kind, seconds = sys.argv[1], float(sys.argv[2])
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     random = np.random.default_rng(seed)
-    make, check = {"jpeg": (jpegs, check_jpeg), "png": (pngs, check_png)}[kind]
+    make, check = CHECKS[kind]
     files, check_one = make(random), _keeping(check, kind)
     tried = decoded = 0
     end = time.monotonic() + seconds
@@ -153,6 +215,9 @@ def main() -> None:
         decoded += check_one(damaged(files, random), random)
         tried += 1
     sys.stdout.write(f"{kind}, seed {seed}: {tried} files, {decoded} decoded and equal, {tried - decoded} refused\n")
+
+
+CHECKS = {"jpeg": (jpegs, check_jpeg), "png": (pngs, check_png), "record": (tfrecords, check_record)}
 
 
 def _keeping(check: Callable[..., bool], kind: str) -> Callable[..., bool]:

@@ -11,7 +11,16 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from penstock.block.block import Block, Failure
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, Indices, RowsColumn, object_array
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    BytesColumn,
+    Column,
+    Indices,
+    PackedColumn,
+    RowsColumn,
+    object_array,
+)
 from penstock.block.origin import BatchOrigins
 from penstock.block.spec import BYTES, STR
 from penstock.block.tree import LEAF
@@ -21,8 +30,10 @@ from penstock.engine.scope import Scope
 from penstock.errors import PenstockError, ReadError
 from penstock.formats.files import LocalFile, MappedFile, PieceFile
 from penstock.formats.lines import not_text
+from penstock.formats.record_errors import record_error
+from penstock.formats.turns import Turns
 from penstock.graph.node import Node
-from penstock.graph.nodes import ArrayFile, IndexedLines, RecordFiles
+from penstock.graph.nodes import ArrayFile, IndexedLines, IndexedTFRecords, RecordFiles
 from penstock.kernels.gather import gather_windows
 
 Opened = TypeVar("Opened")
@@ -174,3 +185,47 @@ class IndexedLinesOperator(PieceOperator):
         offset = int(self._bounds[number][line]) + error.start
         file = self.node.files[number]
         return not_text(file, str(self.node.encoding), error, line + 1, offset).at(self.node.label)
+
+
+class IndexedTFRecordsOperator(SourceOperator):
+    """TFRecords by their index: one native call for a block reads them into its column and checks them there."""
+
+    node: IndexedTFRecords
+
+    def __init__(self, node: Node, inputs: Sequence[IndexedOperator]) -> None:
+        super().__init__(node, inputs)
+        self._bounds = self.node.index.bounds(self.node.files, self.node.index_folder)
+        counts = np.array(self.node.counts, dtype=np.int64)
+        self._stops = np.cumsum(counts)
+        self._starts = self._stops - counts
+        cycle_length = self.node.cycle_length
+        self._turns = None if cycle_length is None else Turns(self.node.counts, cycle_length)
+        self._files = OpenOnce(lambda: [PieceFile(file) for file in self.node.files])
+
+    def _rows(self, positions: Indices, scope: Scope) -> Block:
+        origins = self.origins(positions, scope)
+        if not len(positions):
+            return empty_block(origins)
+        numbers, within = self._locate(positions)
+        starts, stops = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
+        for number in np.unique(numbers).tolist():
+            places = numbers == number
+            starts[places] = self._bounds[number][within[places]]
+            stops[places] = self._bounds[number][within[places] + 1]
+        try:
+            packed, fault = PieceFile.read_records(self._files.get(), numbers, starts, stops, verify=self.node.verify)
+        except ReadError as error:
+            raise error.at(self.node.label) from error
+        if fault is None:
+            return Block(LEAF, (PackedColumn(packed),), origins)
+        file = self.node.files[int(numbers[fault.at])]
+        failure = Failure(record_error(file, fault, int(starts[fault.at])).at(self.node.label))
+        good = origins.take(np.arange(fault.at, dtype=np.int64))
+        return Block(LEAF, (PackedColumn(packed),), good, failure) if fault.at else empty_block(good, failure)
+
+    def _locate(self, positions: Indices) -> tuple[Indices, Indices]:
+        """The number of the file that each record is in, and its number there."""
+        if self._turns is not None:
+            return self._turns.locate(positions)
+        numbers = np.searchsorted(self._stops, positions, side="right")
+        return numbers, positions - self._starts[numbers]

@@ -15,7 +15,12 @@ from penstock.engine.executors.placed import PlacedFunction
 from penstock.engine.operators.batching import batch_counts
 from penstock.engine.operators.cached import CacheOperator
 from penstock.engine.operators.file_caches import FileCacheOperator, LoadedOperator
-from penstock.engine.operators.files import ArrayFileOperator, IndexedLinesOperator, RecordFilesOperator
+from penstock.engine.operators.files import (
+    ArrayFileOperator,
+    IndexedLinesOperator,
+    IndexedTFRecordsOperator,
+    RecordFilesOperator,
+)
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.interleaving import interleave_blocks, interleave_origins
 from penstock.engine.operators.joining import is_plain, join_rows, weigh
@@ -36,6 +41,7 @@ from penstock.graph.nodes import (
     IgnoreErrors,
     Indexed,
     IndexedLines,
+    IndexedTFRecords,
     Loaded,
     Map,
     Mix,
@@ -369,6 +375,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     ArrayFile: ArrayFileOperator,
     RecordFiles: RecordFilesOperator,
     IndexedLines: IndexedLinesOperator,
+    IndexedTFRecords: IndexedTFRecordsOperator,
     Zip: ZipOperator,
     Map: FunctionOperator,
     Chain: FunctionOperator,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block, Failure
-from penstock.block.columns import BytesColumn, Column, object_array
+from penstock.block.columns import BytesColumn, Column, PackedColumn, object_array
 from penstock.block.origin import SourceOrigins
 from penstock.block.spec import BYTES, STR
 from penstock.block.tree import LEAF, Structure
@@ -18,12 +19,13 @@ from penstock.engine.operators.sources import GeneratorSource, StreamSource, end
 from penstock.engine.scope import Scope, Skipped
 from penstock.errors import PenstockError
 from penstock.formats.csv_rows import read_rows
-from penstock.formats.files import LocalFile
+from penstock.formats.files import LocalFile, PieceFile, RemoteFile
 from penstock.formats.lines import read_lines
 from penstock.formats.records import read_records
 from penstock.formats.streams import CHUNK_BYTES
+from penstock.formats.tfrecords import READ_BYTES, read_tfrecords
 from penstock.graph.node import Node
-from penstock.graph.nodes import CsvRows, Generator, Lines, PackedRecords
+from penstock.graph.nodes import CsvRows, Generator, Lines, PackedRecords, TFRecords
 
 
 @dataclass(slots=True)
@@ -42,15 +44,19 @@ Reader = Callable[[LocalFile], Iterator[Chunk]]
 class FileSource:
     """Blocks of what lies in files. An element's place is its number: a resumed source reads again and drops."""
 
-    def __init__(self, node: Lines | PackedRecords | CsvRows, block_size: int | None) -> None:
+    def __init__(self, node: Lines | PackedRecords | TFRecords | CsvRows, block_size: int | None) -> None:
         self._node: Node = node
         self._block_size = block_size
-        self._structure, reader = _READERS[type(node)](node)
+        self._structure, reader = self._reader(node)
         self._chunks = _chunks(node.files, reader)
         self._open: Chunk | None = None
         self._row = 0
         self._given = 0
         self._skips = 0
+
+    def _reader(self, node: Any) -> tuple[Structure, Reader]:
+        """The structure of the elements, and what reads one file."""
+        return _READERS[type(node)](node)
 
     def skip(self, elements: int) -> None:
         """Start after so many."""
@@ -81,6 +87,8 @@ class FileSource:
             for error in () if self._open is None else self._open.skipped:
                 label = self._node.label
                 scope.task_log.skipped.append(Skipped(str(getattr(error, "where", "")), label, str(error), ""))
+                if getattr(self._node, "tells", False):
+                    scope.services.warn(f"{label} left out {error}")
         return self._open
 
     def _block(self, chunk: Chunk, stop: int) -> Block:
@@ -106,6 +114,25 @@ class FileSource:
         close: Any = getattr(self._chunks, "close", None)
         if close is not None:
             close()
+
+
+class TFRecordSource(FileSource):
+    """Blocks of TFRecords. Resumed, it passes over records by their lengths, unread, where none are left out."""
+
+    def _reader(self, node: TFRecords) -> tuple[Structure, Reader]:
+        return LEAF, partial(self._read, node)
+
+    def _read(self, node: TFRecords, file: LocalFile) -> Iterator[Chunk]:
+        offset = 0
+        if self._skips and not (node.drops or node.compression or isinstance(file, RemoteFile)):
+            passed, offset = PieceFile(file).skip_records(self._skips)
+            self._skips -= passed
+        found = read_tfrecords(
+            file, node.compression, verify=node.verify, skips=node.drops,
+            chunk_bytes=node.buffer_bytes or READ_BYTES, offset=offset,
+        )  # fmt: skip
+        for chunk in found:
+            yield Chunk((PackedColumn(chunk.packed),), len(chunk.packed.starts), chunk.error, chunk.skipped)
 
 
 def _chunks(files: tuple[LocalFile, ...], reader: Reader) -> Iterator[Chunk]:
@@ -152,6 +179,7 @@ STREAMS: dict[type[Node], Callable[[Any, int | None], StreamSource]] = {
     Generator: GeneratorSource,
     Lines: FileSource,
     PackedRecords: FileSource,
+    TFRecords: TFRecordSource,
     CsvRows: FileSource,
 }
 

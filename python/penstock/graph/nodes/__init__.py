@@ -10,7 +10,16 @@ from penstock.graph.nodes.combining import Concatenate, Zip, graft
 from penstock.graph.nodes.distribution import Distribute, Policy, RankRows
 from penstock.graph.nodes.element import Chain, Enumerate, Executor, Filter, Map
 from penstock.graph.nodes.fallible import OnError
-from penstock.graph.nodes.files import ArrayFile, CsvRows, IndexedLines, Lines, PackedRecords, RecordFiles
+from penstock.graph.nodes.files import (
+    ArrayFile,
+    CsvRows,
+    IndexedLines,
+    IndexedTFRecords,
+    Lines,
+    PackedRecords,
+    RecordFiles,
+    TFRecords,
+)
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Loaded, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
@@ -52,6 +61,7 @@ __all__ = [
     "IgnoreErrors",
     "Indexed",
     "IndexedLines",
+    "IndexedTFRecords",
     "Interleave",
     "Lines",
     "Loaded",
@@ -81,6 +91,7 @@ __all__ = [
     "Slices",
     "Slide",
     "Stride",
+    "TFRecords",
     "Take",
     "TakeWhile",
     "Unbatch",

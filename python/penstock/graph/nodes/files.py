@@ -13,6 +13,7 @@ from penstock.block.tree import Structure, tuple_of
 from penstock.formats.csv_rows import CsvForm
 from penstock.formats.files import LocalFile
 from penstock.formats.line_index import LineIndex
+from penstock.formats.record_index import RecordIndex
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import UNKNOWN, Node, Signature
 from penstock.graph.nodes.fallible import Fallible
@@ -108,6 +109,49 @@ class IndexedLines(Lines):
 
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "counts": self.counts}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TFRecords(FileStream, Fallible):
+    """Records of TFRecord files. `verify`: the data of each is checked.
+
+    `may_index`: whether there may be an index of them; `index_folder`: where it is kept, None for the user's own.
+    `cycle_length`: by number, so many files in turns, a record of each; None: one file after another.
+    """
+
+    verify: bool
+    cycle_length: int | None = None
+    may_index: bool
+    index_folder: str | None
+    index: RecordIndex = field(default_factory=RecordIndex)
+    verb: ClassVar[str] = "TFRecordDataset"
+
+    def signature(self) -> Signature | None:
+        return _TEXT[BYTES]
+
+    def index_obstacle(self) -> str | None:
+        if self.drops:
+            return "leaves out records that are damaged"
+        return super().index_obstacle() if self.may_index else "has no index (index=False)"
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "on_error": "skip"} if self.drops else super().parameters()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IndexedTFRecords(TFRecords):
+    """Records by number: what becomes of `TFRecords` where a plan needs them so. `counts`: records of each file."""
+
+    counts: tuple[int, ...]
+
+    def cardinality(self) -> int:
+        return UNKNOWN if self.drops else sum(self.counts)
+
+    def index_obstacle(self) -> str | None:
+        return super().index_obstacle() if self.drops else None
+
+    def parameters(self) -> dict[str, Any]:
+        return {**super().parameters(), "counts": self.counts, "cycle_length": self.cycle_length}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

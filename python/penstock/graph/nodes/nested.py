@@ -45,12 +45,16 @@ class FlatMap(Nesting):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Interleave(Nesting):
-    """`cycle_length` datasets in turns, `block_length` elements of each."""
+    """`cycle_length` datasets in turns, `block_length` elements of each.
+
+    `by_number`: the source that has the same elements in the same order once it is indexed; None: there is none.
+    """
 
     cycle_length: int
     block_length: int
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    by_number: Node | None = None
     verb: ClassVar[str] = "interleave"
 
     def parameters(self) -> dict[str, Any]:

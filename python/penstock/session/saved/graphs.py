@@ -14,6 +14,7 @@ from penstock.engine.cache import CacheStore
 from penstock.engine.file_cache import FileStore
 from penstock.errors import InvalidArgumentError
 from penstock.formats.line_index import LineIndex
+from penstock.formats.record_index import RecordIndex
 from penstock.formats.stored.data import StoredData, open_entry
 from penstock.graph import nodes as kinds
 from penstock.graph.node import Node, SignatureMemo
@@ -30,6 +31,7 @@ _FRESH = {
     "cache": CacheStore,
     "files": FileStore,
     "lines": LineIndex,
+    "records": RecordIndex,
 }  # what a pipeline fills as it runs, and a copy fills anew
 _DATASET = "dataset"
 
