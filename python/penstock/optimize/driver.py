@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from penstock.errors import InvalidArgumentError, RuleError
 from penstock.graph.check import check_graph
-from penstock.graph.node import Node
+from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Filter, Map, TakeWhile
 from penstock.graph.walk import rebuild
 from penstock.optimize.order import ONCE, RULE_NAMES, UNTIL_STABLE
@@ -58,7 +58,7 @@ def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], cloc
         raise RuleError(
             f"rule {rule.name!r} failed: {error}", remedy=f'Options(skip_rules={{"{rule.name}"}}) runs without it'
         ) from error
-    if (after.cardinality(), after.signature()) != (root.cardinality(), root.signature()):
+    if after.cardinality() != root.cardinality() or not _is_kept(root.signature(), after.signature()):
         raise RuleError(
             f"rule {rule.name!r} changed what the pipeline gives",
             got=f"{after.cardinality()} x {after.signature()}",
@@ -67,3 +67,13 @@ def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], cloc
         )
     steps.append(Step(rule.name, root, after, clock() - began))
     return after
+
+
+def _is_kept(promised: Signature | None, after: Signature | None) -> bool:
+    """Whether what was promised still is; a rule may know more, such as a dimension that a function hid."""
+    if promised is None or after is None:
+        return after is promised or promised is None
+    return promised.structure == after.structure and all(
+        before == spec or (before.is_compatible_with(spec) and before.shape in (None, before.merge(spec).shape))
+        for before, spec in zip(promised.specs, after.specs, strict=True)
+    )

@@ -84,6 +84,16 @@ def test_optimize_catches_a_rule_that_changes_the_spec(use: Use) -> None:
         driver.optimize(_root(), NONE, lambda: 0.0)
 
 
+def test_optimize_lets_a_rule_know_more_than_was_promised() -> None:
+    """The window's rows, once gathered, have a length that the flat map hid; what pads them may see it."""
+    rows = ps.Dataset.range(6).batch(1, drop_remainder=True)
+    padded = rows.window(2).flat_map(lambda window: window.batch(2)).padded_batch(1)
+    root = numbered(padded._node)
+    _, steps = driver.optimize(root, NONE, lambda: 0.0)
+    assert "slide_windows" in {step.rule for step in steps}
+    assert [batch.shape for batch in padded] == [(1, 2, 1)] * 3
+
+
 def test_optimize_catches_a_rule_that_makes_an_illegal_graph(use: Use) -> None:
     use(Rule("cut", _cut_inputs))
     with pytest.raises(RuleError, match=r"rule 'cut' failed: take at .* this node has one input") as caught:
