@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports TensorFlow: its notices hide ours
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as whatever a shell starts in its background inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else no script that a test starts could be interrupted
 
 ENGINE_THREADS = "penstock-"
 GRACE_S = 2.0
