@@ -20,7 +20,7 @@ PYTHONS := $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 p
 TOOLS := cc cmake $(if $(filter x86_64 amd64 i686,$(shell uname -m)),nasm)
 
 ARGS ?=
-PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist=loadfile
+PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist=worksteal
 # auto: PyTorch if a build without CUDA is to be had; 1: whatever pip finds; 0: no PyTorch
 TORCH ?= auto
 

@@ -30,8 +30,16 @@ def in_processes(dataset: Dataset) -> Dataset:
 pytestmark = pytest.mark.usefixtures("warm_pool")
 
 
-@pytest.mark.parametrize("size", [1, 7, None])
-def test_maps_in_processes(case: Case, files: Path, size: int | None) -> None:
+SIZES = (1, 7, None)
+
+
+def _size(case: Case) -> int | None:
+    """A block size for each case; that they do not matter is held elsewhere."""
+    return SIZES[len(case.name) % len(SIZES)]
+
+
+def test_maps_in_processes(case: Case, files: Path) -> None:
+    size = _size(case)
     dataset = in_processes(case.build(files))
     if not any(isinstance(node, Map) for node in nodes_of(dataset._node)):
         return
@@ -39,9 +47,9 @@ def test_maps_in_processes(case: Case, files: Path, size: int | None) -> None:
     assert_same_elements(got, expected(case, files), f"block_size={size}")
 
 
-@pytest.mark.parametrize("size", [1, 7, None])
-def test_functions_that_moved(case: Case, files: Path, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_moved(case: Case, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What measurement decides, decided at the first block: all that may move does, by value."""
+    size = _size(case)
     monkeypatch.setattr(
         measured, "judge", lambda evidence, left_s: Verdict("processes" if evidence.rows else "measure")
     )

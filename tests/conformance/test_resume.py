@@ -33,7 +33,7 @@ def test_interrupted_anywhere_goes_on(case: Case, files: Path) -> None:
 def test_state_of_one_way_of_running_resumes_in_another(case: Case, ways: tuple[Options, Options], files: Path) -> None:
     before, after = ways
     whole = collect(case.build(files), 1, case.limit)
-    for step in sorted({0, 1, len(whole) // 2, len(whole) - 1, len(whole)} & set(range(len(whole) + 1))):
+    for step in sorted({1, len(whole) // 2, len(whole) - 1} & set(range(len(whole) + 1))):
         with case.build(files).with_options(before).iterator(epoch=1) as iterator:
             received = [next(iterator) for _ in range(step)]
             state = json.loads(json.dumps(iterator.state_dict()))
