@@ -60,6 +60,11 @@ class Chain:
         return isinstance(spec, self.tf.TensorSpec) and spec.shape.rank == rank and spec.dtype == dtype
 
     @property
+    def has_rows(self) -> bool:
+        """Whether elements have rows of one shape, of some bytes: tf.data crashes when it takes apart rows of none."""
+        return self.batched and all(all(leaf.shape[1:].as_list()) for leaf in self.leaves)
+
+    @property
     def stacks(self) -> bool:
         """Whether all elements, or those of windows, have one shape."""
         leaves = [leaf.element_spec for leaf in self.leaves] if self.windows else self.leaves
@@ -340,7 +345,7 @@ def steps(chain: Chain) -> list[Step]:
         found += [_batch, _batch]
     elif not chain.endless:
         found.append(_padded)
-    if chain.batched:
+    if chain.has_rows:
         found += [lambda draw, c: c.verb("unbatch", batched=False), _rebatch]
     if chain.is_row:
         found += [_buckets]
