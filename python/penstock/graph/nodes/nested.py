@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from penstock.block.spec import DatasetSpec
 from penstock.block.tree import Structure
-from penstock.graph.node import UNKNOWN, Node, Signature, SignatureMemo
+from penstock.graph.node import INFINITE, UNKNOWN, Node, Signature, SignatureMemo
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,6 +77,9 @@ class GroupByWindow(Nesting):
     @cached_property
     def label(self) -> str:
         return f"{self.name} at {self.location}"
+
+    def cardinality(self) -> int:
+        return INFINITE if self.input.cardinality() == INFINITE else UNKNOWN
 
     def parameters(self) -> dict[str, Any]:
         return {"window_size": self.window_size} if isinstance(self.window_size, int) else {}
