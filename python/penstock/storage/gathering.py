@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from penstock.errors import ClosedError, ReadError
@@ -20,6 +21,7 @@ class Gathering(Generic[T]):
 
     def __init__(self, results: list[T | Exception | None], jobs: int, closed: threading.Event) -> None:
         self.results = results
+        self.afterwards: Callable[[], None] | None = None  # done by whoever waits, once all is there
         self._closed = closed
         self.cancelled = threading.Event()
         self._left = jobs
@@ -57,4 +59,7 @@ class Gathering(Generic[T]):
         except BaseException:
             self.cancel()
             raise
+        afterwards, self.afterwards = self.afterwards, None
+        if afterwards is not None:
+            afterwards()
         return [ReadError("the request gave nothing") if result is None else result for result in self.results]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from penstock.errors import ReadError
+from penstock.errors import ReadError, may_pass
 from penstock.storage.attempts import Attempts
 from penstock.storage.client import Client, Listed, ObjectFacts
 from penstock.storage.gathering import Gathering
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
     from penstock.storage.cache import DiskCache
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked for at once, what it gives, and by place what describes the objects that were read for it."""
+
+    requests: Sequence[Request]
+    gathering: Gathering[bytes]
+    facts: dict[int, ObjectFacts] = field(default_factory=dict)
+
+    def keep(self, cache: DiskCache) -> None:
+        """Keep what was read. Few threads wait, and many make requests: those would queue up for the cache's lock."""
+        for place, facts in self.facts.items():
+            data = self.gathering.results[place]
+            if isinstance(data, bytes):
+                cache.keep(self.requests[place], data, facts)
 
 
 class Reader:
@@ -51,9 +68,11 @@ class Reader:
             else:
                 missing.append(place)
         joined += coalesced(requests, missing, self._gap_bytes)
-        gathering = Gathering(results, len(joined), self._lane.closed)
-        self._lane.add([partial(self._run, requests, each, gathering) for each in joined])
-        return gathering
+        asked = _Asked(requests, Gathering(results, len(joined), self._lane.closed))
+        self._lane.add([partial(self._run, asked, each) for each in joined])
+        if self._cache is not None and joined:
+            asked.gathering.afterwards = partial(asked.keep, self._cache)
+        return asked.gathering
 
     def facts(self, urls: Sequence[str]) -> Gathering[ObjectFacts]:
         """What describes each object; returns at once."""
@@ -62,7 +81,7 @@ class Reader:
         def run(place: int, url: str) -> None:
             try:
                 gathering.results[place] = self._try(partial(self._client.head, url), url, gathering.cancelled)
-            except BaseException as error:  # noqa: BLE001  # likewise
+            except BaseException as error:  # noqa: BLE001  # raised where the result is asked for
                 gathering.results[place] = _as_exception(error, url)
             finally:
                 gathering.ended()
@@ -77,38 +96,30 @@ class Reader:
         """
         return self._try(lambda: list(self._client.names(root, prefix, deep=deep)), f"{root}/{prefix}", cancelled)
 
-    def _run(self, requests: Sequence[Request], joined: Joined, gathering: Gathering[bytes]) -> None:
+    def _run(self, asked: _Asked, joined: Joined) -> None:
         try:
-            self._fetch(requests, joined, gathering)
-        except BaseException as error:  # noqa: BLE001  # raised where the result is asked for; a panic of Rust's too
-            for place in joined.places:
-                gathering.results[place] = _as_exception(error, joined.request.url)
+            self._fetch(asked, joined)
         finally:
-            gathering.ended()
+            asked.gathering.ended()
 
-    def _fetch(self, requests: Sequence[Request], joined: Joined, gathering: Gathering[bytes]) -> None:
-        request, places = joined.request, joined.places
+    def _fetch(self, asked: _Asked, joined: Joined) -> None:
+        request, results = joined.request, asked.gathering.results
         try:
-            data, facts = self._get(request, gathering.cancelled)
-        except ReadError:
-            if len(places) == 1:
-                raise
-            for place in places:  # one of them may be past the end: then that one fails alone
-                self._run_alone(requests, place, gathering)
+            data, facts = self._get(request, asked.gathering.cancelled)
+        except BaseException as error:  # noqa: BLE001  # raised where the result is asked for; a panic of Rust's too
+            if isinstance(error, ReadError) and len(joined.places) > 1 and not may_pass(error):
+                for place in joined.places:  # one of them may be past the end: then that one fails alone
+                    self._fetch(asked, Joined(asked.requests[place], (place,)))
+                return
+            for place in joined.places:
+                results[place] = _as_exception(error, request.url)
             return
-        for place in places:
-            wanted = requests[place]
+        for place in joined.places:
+            wanted = asked.requests[place]
             first, last = wanted.start - request.start, (wanted.stop or 0) - request.start
-            piece = data if len(places) == 1 else data[first:last]
-            gathering.results[place] = piece
-            if self._cache is not None and facts is not None:
-                self._cache.keep(wanted, piece, facts)
-
-    def _run_alone(self, requests: Sequence[Request], place: int, gathering: Gathering[bytes]) -> None:
-        try:
-            self._fetch(requests, Joined(requests[place], (place,)), gathering)
-        except Exception as error:  # noqa: BLE001  # raised where the result is asked for
-            gathering.results[place] = error
+            results[place] = data if len(joined.places) == 1 else data[first:last]
+            if facts is not None:
+                asked.facts[place] = facts
 
     def _get(self, request: Request, cancelled: threading.Event) -> tuple[bytes, ObjectFacts | None]:
         """The bytes, and what describes the object if they have just been read."""
