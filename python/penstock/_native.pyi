@@ -8,6 +8,22 @@ from numpy.typing import NDArray
 
 __version__: str
 
+class ExampleSchema:
+    def __new__(cls, fields: list[tuple[bytes, str, str, int, bool, list[Any] | None]]) -> ExampleSchema: ...
+
+def parse_examples(
+    schema: ExampleSchema, records: list[bytes] | tuple[Any, Any], outs: list[NDArray[Any] | None]
+) -> tuple[list[Any], tuple[Any, ...] | None]: ...
+def parse_sequence_examples(
+    context: ExampleSchema,
+    lists: ExampleSchema,
+    records: list[bytes] | tuple[Any, Any],
+    outs: list[NDArray[Any] | None],
+) -> tuple[list[Any], tuple[Any, ...] | None]: ...
+def serialize_example(
+    features: list[tuple[bytes, Any]], lists: list[tuple[bytes, list[Any]]] | None = None
+) -> bytes: ...
+
 class FileReader:
     def __new__(cls, path: str) -> FileReader: ...
     def size(self) -> int: ...

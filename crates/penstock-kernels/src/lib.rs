@@ -4,6 +4,7 @@
 //! Bytes from outside give an error, never a panic.
 
 pub mod bitmap;
+pub mod example;
 pub mod exif;
 pub mod fault;
 pub mod file;

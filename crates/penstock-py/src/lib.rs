@@ -1,6 +1,7 @@
 //! `penstock._native`: converts arguments and errors and releases the GIL; all work is in `penstock-kernels`.
 
 mod codec;
+mod example;
 mod fused;
 mod gather;
 mod pack;
@@ -19,6 +20,8 @@ mod _native {
         decode_bitmap, decode_jpeg, decode_jpeg_region, decode_png_u16, decode_png_u8, encode_jpeg, encode_png,
         read_file,
     };
+    #[pymodule_export]
+    use crate::example::{parse_examples, parse_sequence_examples, serialize_example, ExampleSchema};
     #[pymodule_export]
     use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]
