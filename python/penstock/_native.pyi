@@ -12,12 +12,12 @@ class ExampleSchema:
     def __new__(cls, fields: list[tuple[bytes, str, str, int, bool, list[Any] | None]]) -> ExampleSchema: ...
 
 def parse_examples(
-    schema: ExampleSchema, records: list[bytes] | tuple[Any, Any], outs: list[NDArray[Any] | None]
+    schema: ExampleSchema, records: list[bytes] | tuple[Any, Any, Any], outs: list[NDArray[Any] | None]
 ) -> tuple[list[Any], tuple[Any, ...] | None]: ...
 def parse_sequence_examples(
     context: ExampleSchema,
     lists: ExampleSchema,
-    records: list[bytes] | tuple[Any, Any],
+    records: list[bytes] | tuple[Any, Any, Any],
     outs: list[NDArray[Any] | None],
 ) -> tuple[list[Any], tuple[Any, ...] | None]: ...
 def serialize_example(

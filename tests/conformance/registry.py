@@ -128,6 +128,22 @@ def augmented(image: np.ndarray) -> np.ndarray:
     return ps.image.random_crop(ps.image.random_flip_left_right(image), (3, 3, 3))
 
 
+def examples() -> Dataset:
+    """Serialized Examples; every third lacks one of its features."""
+    values = [
+        {"id": n, "words": [b"w%d" % k for k in range(n % 3)]} | ({"pair": [n * 0.5, 1.0]} if n % 3 else {})
+        for n in range(11)
+    ]
+    return Dataset.from_tensor_slices(np.array([ps.io.serialize_example(value) for value in values], dtype=object))
+
+
+PAIR_OF_FLOATS = ps.io.FixedLenFeature([2], np.float32)
+FEATURES = {
+    "id": ps.io.FixedLenFeature([], np.int64),
+    "pair": ps.io.FixedLenFeature([2], np.float32, [-1.0, -2.0]),
+    "words": ps.io.VarLenFeature(bytes),
+}
+
 fibonacci = (np.int64(0), np.int64(1))
 FLOATS = np.array([0.0, -0.0, np.nan, 1.5, -np.nan, 1.5, np.inf], dtype=np.float32)
 
@@ -538,6 +554,19 @@ case("map_list", lambda _: numbers().map(lambda x: [x, 1, 2]))
 case("map_text", lambda _: numbers().map(lambda x: ("é" * (x % 3), b"\0" * (x % 4))), once=False)
 case("map_ragged", lambda _: numbers().map(ragged), ragged=True, once=False)
 case("map_ragged_wide", lambda _: numbers(9).map(lambda x: np.full((300 + x % 2, 2), x)), ragged=True)
+case("map_example", lambda _: examples().map(lambda r: ps.io.parse_single_example(r, FEATURES)), ragged=True)
+case("map_example_batch", lambda _: examples().batch(4).map(lambda r: ps.io.parse_example(r, FEATURES)), ragged=True)
+case(
+    "map_example_skip",
+    lambda _: (
+        examples()
+        .map(lambda r: ps.io.parse_single_example(r, {"pair": PAIR_OF_FLOATS}), on_error="skip")
+        .shuffle()
+        .batch(2)
+    ),
+    streams="map",
+    varies=True,
+)
 case("map_stream", lambda _: stream().map(double).map(logged(add_one)), streams="from_generator")
 case("map_declared", lambda _: numbers().map(ragged, output_signature=Spec((None,), np.int64)), once=False)
 case("map_skip", lambda _: numbers().map(odd_fails, on_error="skip"), streams="map")

@@ -42,8 +42,10 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.io": (
         ps.io,
         (
-            "TFRecordOptions TFRecordWriter decode_and_crop_jpeg decode_image decode_jpeg decode_png encode_jpeg "
-            "encode_png extract_jpeg_shape read_file"
+            "FixedLenFeature FixedLenSequenceFeature TFRecordOptions TFRecordWriter VarLenFeature "
+            "decode_and_crop_jpeg decode_image decode_jpeg decode_png decode_raw encode_jpeg encode_png "
+            "extract_jpeg_shape parse_example parse_sequence_example parse_single_example "
+            "parse_single_sequence_example read_file serialize_example serialize_sequence_example"
         ),
     ),
 }

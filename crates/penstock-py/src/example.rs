@@ -73,17 +73,21 @@ fn default_of(kind: Kind, items: usize, values: &Bound<'_, PyAny>) -> PyResult<D
     Ok(default)
 }
 
-/// Records as Python hands them over: a list of bytes, or one after another in one array.
+/// Records as Python hands them over: a list of bytes, or data with the starts and stops of each.
 enum Records<'py> {
     Apart(Vec<Bound<'py, PyBytes>>),
-    Packed(PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>),
+    Packed(PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>),
 }
 
 impl<'py> Records<'py> {
     fn of(records: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(packed) = records.cast::<PyTuple>() {
-            let (data, offsets): (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>) = packed.extract()?;
-            return Ok(Self::Packed(data.try_readonly()?, offsets.try_readonly()?));
+            let (data, starts, stops): (
+                Bound<'py, PyArray1<u8>>,
+                Bound<'py, PyArray1<i64>>,
+                Bound<'py, PyArray1<i64>>,
+            ) = packed.extract()?;
+            return Ok(Self::Packed(data.try_readonly()?, starts.try_readonly()?, stops.try_readonly()?));
         }
         let list = records.cast::<PyList>()?;
         let each = list.iter().map(|record| record.cast_into::<PyBytes>().map_err(PyErr::from));
@@ -93,17 +97,15 @@ impl<'py> Records<'py> {
     fn slices(&self) -> PyResult<Vec<&[u8]>> {
         match self {
             Self::Apart(records) => Ok(records.iter().map(|record| record.as_bytes()).collect()),
-            Self::Packed(data, offsets) => {
-                let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
-                let pieces = offsets.windows(2).map(|pair| {
-                    let piece = usize::try_from(pair[0]).ok().zip(usize::try_from(pair[1]).ok());
-                    piece.and_then(|(start, end)| data.get(start..end)).ok_or_else(|| {
-                        PyValueError::new_err(format!(
-                            "a record from {} to {} of {} bytes",
-                            pair[0],
-                            pair[1],
-                            data.len()
-                        ))
+            Self::Packed(data, starts, stops) => {
+                let data = data.as_slice()?;
+                if starts.len() != stops.len() {
+                    return Err(PyValueError::new_err(format!("{} starts, {} stops", starts.len(), stops.len())));
+                }
+                let pieces = starts.as_array().into_iter().zip(stops.as_array()).map(|(&start, &stop)| {
+                    let piece = usize::try_from(start).ok().zip(usize::try_from(stop).ok());
+                    piece.and_then(|(start, stop)| data.get(start..stop)).ok_or_else(|| {
+                        PyValueError::new_err(format!("a record from {start} to {stop} of {} bytes", data.len()))
                     })
                 });
                 pieces.collect()

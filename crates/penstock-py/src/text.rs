@@ -74,10 +74,9 @@ fn step_of(tuple: &Bound<'_, PyTuple>, is_str: bool) -> PyResult<Step> {
             let limit = item(3)?.extract::<Option<usize>>()?.unwrap_or(usize::MAX);
             Step::Split { form: form()?, separator, limit }
         }
-        ("replace", 3) => Step::Replace {
-            pattern: item(1)?.cast::<TextPattern>()?.get().pattern.clone(),
-            all: item(2)?.extract()?,
-        },
+        ("replace", 3) => {
+            Step::Replace { pattern: item(1)?.cast::<TextPattern>()?.get().pattern.clone(), all: item(2)?.extract()? }
+        }
         ("drop", 2) => Step::Drop(item(1)?.cast::<WordTable>()?.get().words.clone()),
         ("ngrams", 3) => Step::Ngrams { widths: item(1)?.extract()?, separator: item(2)?.extract()? },
         ("join", 2) => Step::Join(item(1)?.extract()?),

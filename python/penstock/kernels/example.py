@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _native
+from penstock.block.packed import Packed
 
 Kind = Literal["bytes", "float", "int"]
 Form = Literal["fixed", "varying", "steps", "ragged_steps"]
-Packed = tuple[NDArray[np.uint8], NDArray[np.int64]]
 Records = Sequence[bytes] | Packed
-"""Records one by one, or record i as bytes offsets[i] to offsets[i + 1] of one array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def parse_sequence_examples(
 
 
 def _given(records: Records) -> Any:
-    return records if isinstance(records, tuple) else list(records)
+    return records if isinstance(records, Packed) else list(records)
 
 
 def _flat(out: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.block.packed import Packed
 from penstock.kernels.example import Column, Fault, Field, Kind, Records, Values
 
 _TAGS: dict[int, Kind] = {0x0A: "bytes", 0x12: "float", 0x1A: "int"}
@@ -221,9 +221,9 @@ def parse(
 
     Of a fault, the text and the place of what is broken are left out; `step` too, where a step is broken.
     """
-    if isinstance(records, tuple):
-        data, offsets = records[0].tobytes(), records[1].tolist()
-        records = [data[start:stop] for start, stop in pairwise(offsets)]
+    if isinstance(records, Packed):
+        places = zip(records.starts.tolist(), records.stops.tolist(), strict=True)
+        records = [records.data[start:stop].tobytes() for start, stop in places]
     rows: list[list[Any]] = []
     for number, record in enumerate(records):
         values = _record(record, fields, lists)

@@ -1,4 +1,4 @@
-"""Files and codecs: `read_file`, `decode_jpeg`, `decode_png`."""
+"""Files and codecs: `read_file`, `decode_jpeg`, `decode_png`, `decode_raw`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from penstock.errors import InvalidArgumentError, ReadError
+from penstock.errors import DecodeError, InvalidArgumentError, ReadError
 from penstock.kernels import file
 from penstock.kernels import image as kernels
 from penstock.ops.limits import max_image_pixels
@@ -117,6 +118,44 @@ def decode_png(
     check_choice("decode_png: dtype", np.dtype(dtype), (np.dtype(np.uint8), np.dtype(np.uint16)))
     wide = np.dtype(dtype) == np.uint16
     return kernels.decode_png(as_bytes("decode_png", contents), channels, wide, max_image_pixels())
+
+
+@op
+def decode_raw(
+    input_bytes: bytes | Sequence[bytes] | NDArray[np.object_],
+    out_type: DTypeLike,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+) -> NDArray[Any]:
+    """Bytes as the numbers they are the memory of, as tf.io.decode_raw.
+
+    Shapes: bytes give [items]; an array of bytes [...], all of one length, [..., items]. Bools are one byte each.
+    fixed_length: in bytes, a multiple of the dtype's: longer ones are cut, shorter ones filled up with zeros.
+    Raises: DecodeError: a length that is no multiple of the dtype's, or unequal lengths. Cost: one copy.
+    """
+    dtype = np.dtype(ml_dtypes.bfloat16 if isinstance(out_type, str) and out_type == "bfloat16" else out_type)
+    if dtype.hasobject or (dtype.kind in "SUVMm" and dtype.name != "bfloat16"):
+        raise InvalidArgumentError("decode_raw: out_type", got=str(out_type), expected="numbers or bools")
+    if fixed_length is not None and (fixed_length <= 0 or fixed_length % dtype.itemsize):
+        raise InvalidArgumentError(
+            "decode_raw: fixed_length", got=fixed_length, expected=f"a multiple of {dtype.itemsize}, for {dtype}"
+        )
+    is_many = isinstance(input_bytes, list) or (isinstance(input_bytes, np.ndarray) and input_bytes.ndim > 0)
+    given = np.asarray(input_bytes, dtype=object) if is_many else None
+    texts = [as_bytes("decode_raw", text) for text in ([input_bytes] if given is None else given.ravel().tolist())]
+    if fixed_length is not None:
+        texts = [text[:fixed_length].ljust(fixed_length, b"\0") for text in texts]
+    length = len(texts[0]) if texts else 0
+    odd = next((number for number, text in enumerate(texts) if len(text) != length), None)
+    if odd is not None or length % dtype.itemsize:
+        raise DecodeError(
+            "decode_raw: length" if odd is None else f"decode_raw: length of element {odd}",
+            got=f"{length if odd is None else len(texts[odd])} bytes",
+            expected=f"a multiple of {dtype.itemsize}, for {dtype}" if odd is None else f"{length}, as the first",
+        )
+    values = np.frombuffer(bytearray().join(texts), dtype if little_endian else dtype.newbyteorder(">"))
+    shape = () if given is None else given.shape
+    return values.astype(dtype, copy=False).reshape(*shape, length // dtype.itemsize)
 
 
 def check_choice(what: str, given: Any, choices: tuple[Any, ...]) -> None:

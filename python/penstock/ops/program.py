@@ -45,8 +45,8 @@ class Step:
 
     `op`: its name; `args`, `kwargs`: constants and Refs (also inside tuples); `draw`: where it draws from, None for an
     op that draws nothing. `is_number`: the result is a Python number, which takes the dtype of the array it meets.
-    `parts`: how many results it has, 0 for one that is no tuple; "item" steps pick them. `dtype`: of the result, as
-    far as the first row tells; rules weigh by it what pays.
+    `parts`: how many values are in its result, as `parts_of` counts them, 0 for one that is a value itself; "item"
+    steps pick them. `dtype`: of the result, as far as the first row tells; rules weigh by it what pays.
     """
 
     op: str
@@ -113,6 +113,23 @@ def replaced(nest: Any, kind: type[V], replace: Callable[[V], object]) -> Any:
 def substitute(nest: Any, replace: Callable[[Ref], object]) -> Any:
     """`nest` with every Ref in it replaced."""
     return replaced(nest, Ref, replace)
+
+
+def parts_of(result: Any) -> list[Any]:
+    """The values in the result of a call, in order: of tuples, lists and dicts inside one another; of a value, none."""
+    if not isinstance(result, tuple | list | dict):
+        return []
+    inner = result.values() if isinstance(result, dict) else result
+    return [leaf for part in inner for leaf in (parts_of(part) if isinstance(part, tuple | list | dict) else [part])]
+
+
+def with_parts(result: Any, parts: Iterator[Any]) -> Any:
+    """`result` with other values in it, taken from `parts` in the order of `parts_of`."""
+    if isinstance(result, dict):
+        return {key: with_parts(part, parts) for key, part in result.items()}
+    if isinstance(result, tuple | list):
+        return type(result)([with_parts(part, parts) for part in result])
+    return next(parts)
 
 
 class Traced:

@@ -6,7 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ops import codecs, color, geometry, image, io, math, mixing, quality, rand_augment, text, words
+from penstock.ops import (
+    codecs,
+    color,
+    examples,
+    geometry,
+    image,
+    io,
+    math,
+    mixing,
+    quality,
+    rand_augment,
+    serializing,
+    text,
+    words,
+)
+from penstock.ops.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,13 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     quality.adjust_jpeg_quality: OpTraits(),
     quality.random_jpeg_quality: OpTraits(random=True),
     rand_augment.rand_augment: OpTraits(random=True),
+    examples.parse_example: OpTraits(),
+    examples.parse_single_example: OpTraits(),
+    examples.parse_sequence_example: OpTraits(),
+    examples.parse_single_sequence_example: OpTraits(),
+    serializing.serialize_example: OpTraits(),
+    serializing.serialize_sequence_example: OpTraits(),
+    io.decode_raw: OpTraits(),
     math.cast: OpTraits(),
     math.gather: OpTraits(),
     math.one_hot: OpTraits(),
@@ -86,3 +108,6 @@ OPS: dict[Callable[..., Any], OpTraits] = {
     words.pad: OpTraits(),
     words.tokenize: OpTraits(),
 }
+
+DATA: tuple[type, ...] = (FixedLenFeature, FixedLenSequenceFeature, VarLenFeature)
+"""Plain values that never change: functions may make them, and hold them, and stay pure."""

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.block.collate import leaf_spec
 from penstock.block.spec import Spec, render_spec
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import StructureError
-from penstock.ops.program import Draw, Program, Step, Traced, recording, replaced, substitute
+from penstock.ops.program import Draw, Program, Step, Traced, parts_of, recording, replaced, substitute
 from penstock.rng import draw_at
 from penstock.trace.compute import compute_of
 from penstock.trace.tape import Tape
@@ -61,8 +62,9 @@ class ProgramFunction:
             if isinstance(value, bytes | str):
                 fits = spec.dtype.kind == ("S" if isinstance(value, bytes) else "U")
             else:
-                array = np.asarray(value)
-                fits = array.dtype == spec.dtype and (spec.shape is None or array.shape == spec.shape)
+                found = leaf_spec(np.asarray(value))
+                has_dtype = found.dtype == spec.dtype or (spec.dtype.kind in "SU" and not np.size(value))
+                fits = has_dtype and (spec.shape is None or found.shape == spec.shape)
             if not fits:
                 raise self._differs(str(Spec(np.shape(value), np.asarray(value).dtype)))
         return leaves
@@ -76,7 +78,7 @@ class ProgramFunction:
 
 def _item(args: tuple[Any, ...], values: list[Any]) -> Any:
     source, number = args
-    return values[source.index][number]
+    return parts_of(values[source.index])[number]
 
 
 def _computed(step: Step, values: list[Any], tape: Tape | None) -> Any:

@@ -26,7 +26,7 @@ import numpy as np
 
 from penstock.block.columns import Nested
 from penstock.errors import Location
-from penstock.ops.registry import OPS
+from penstock.ops.registry import DATA, OPS
 from penstock.ops.vocabulary import Vocabulary
 from penstock.trace.aliases import in_place_reason
 from penstock.trace.programmed import ProgramFunction
@@ -140,7 +140,7 @@ def _callable(value: Any, path: _Path) -> str | None:
         return f"calls an unknown object ({type(value).__name__})"
     if isinstance(value, np.ufunc | operator.itemgetter):
         return None
-    if isinstance(value, type) and (issubclass(value, np.generic) or value is tuple or _is_namedtuple(value)):
+    if isinstance(value, type) and (issubclass(value, (np.generic, *DATA)) or value is tuple or _is_namedtuple(value)):
         return None
     if path.verbs and isinstance(value, type) and issubclass(value, Nested):
         return None
@@ -228,13 +228,15 @@ def _is_of_numpy(value: Any) -> bool:
 
 def _value(value: Any, path: _Path) -> str | None:
     """A captured value: data that can be read, or a pure callable."""
-    if isinstance(value, _CONSTANTS):
+    if isinstance(value, (*_CONSTANTS, *DATA)):
         return None
     if isinstance(value, tuple | list | set | frozenset | dict):
         if hasattr(value, "__missing__"):
             return f"reads a {type(value).__name__}, which a look-up may change"
         items = list(value.values() if isinstance(value, dict) else value)
-        if all(issubclass(kind, _CONSTANTS) for kind in set(map(type, items))):  # one pass in C for a large table
+        if all(
+            issubclass(kind, (*_CONSTANTS, *DATA)) for kind in set(map(type, items))
+        ):  # one pass in C for a large table
             return None
         return next(filter(None, (_value(item, path) for item in items)), None)
     if isinstance(value, type) or callable(value):

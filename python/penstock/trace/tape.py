@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import rng as streams
-from penstock.ops.program import Draw, Ref, Step, Traced, recording, replaced
+from penstock.block.ragged import Ragged
+from penstock.ops.program import Draw, Ref, Step, Traced, parts_of, recording, replaced, with_parts
 from penstock.ops.registry import OPS
 from penstock.trace.numbers import is_number
 
@@ -37,6 +38,8 @@ class Tape:
         self, name: str, compute: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool
     ) -> Any:
         """Append a step, computing its sample. `fixed`: whether all rows have the sample's shape."""
+        if any(isinstance(value.sample, Ragged) for value in values_of((args, kwargs))):
+            raise TraceStop("computes with a ragged value, which has no rule for blocks")
         before = streams.ops_drawn()
         with recording(None):
             sample = compute(*_samples(args), **_samples(kwargs))
@@ -53,19 +56,18 @@ class Tape:
         draw: Draw | None,
         fixed: bool,
     ) -> Any:
-        """The value, or the tuple or list of values, of one more step."""
-        parts = len(sample) if isinstance(sample, tuple | list) else 0
-        dtype = "" if parts or isinstance(sample, bytes | str) else np.asarray(sample).dtype.name
+        """The value of one more step, or its values in the tuple, list or dict that it makes."""
+        parts = parts_of(sample)
+        dtype = "" if parts else _dtype(sample)
         keywords = tuple(_references(kwargs).items())
-        self.steps.append(Step(name, _references(args), keywords, draw, is_number(sample), parts, dtype))
+        self.steps.append(Step(name, _references(args), keywords, draw, is_number(sample), len(parts), dtype))
         value = self._make(self, Ref(self.inputs + len(self.steps) - 1), sample, fixed)
         if not parts:
             return value
-        picked = [self._item(value.ref, number, part, fixed) for number, part in enumerate(sample)]
-        return picked if isinstance(sample, list) else tuple(picked)
+        return with_parts(sample, iter([self._item(value.ref, n, part, fixed) for n, part in enumerate(parts)]))
 
     def _item(self, source: Ref, number: int, sample: Any, fixed: bool) -> Value:
-        dtype = "" if isinstance(sample, bytes | str) else np.asarray(sample).dtype.name
+        dtype = _dtype(sample)
         self.steps.append(Step("item", (source, number), is_number=is_number(sample), dtype=dtype))
         return self._make(self, Ref(self.inputs + len(self.steps) - 1), sample, fixed)
 
@@ -172,6 +174,11 @@ class TracedRng(Traced):
 
 
 _SIZE_AT = {"random": 0, "uniform": 2, "integers": 2, "normal": 2, "permutation": 1, "choice": 1}
+
+
+def _dtype(sample: Any) -> str:
+    """The name of the dtype of numbers."""
+    return "" if isinstance(sample, bytes | str | Ragged) else np.asarray(sample).dtype.name
 
 
 def _samples(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from penstock.block.ragged import Ragged
 from penstock.ops.program import Ref, Traced
 from penstock.trace.numbers import PYTHON, is_number
 from penstock.trace.rules import FUNCTIONS, METHODS, SHAPED_BY_VALUES
@@ -101,11 +102,13 @@ class Value(Traced):
         """The same for every row."""
         if is_number(self.sample):
             raise TraceStop("uses .dtype of a Python number")
+        self._check_plain()
         return np.asarray(self.sample).dtype
 
     @property
     def ndim(self) -> int:
         """The same for every row."""
+        self._check_plain()
         return np.ndim(self.sample)
 
     @property
@@ -118,6 +121,7 @@ class Value(Traced):
     @property
     def size(self) -> Any:
         """An integer where every row has the same shape; else recorded."""
+        self._check_plain()
         return np.size(self.sample) if self.fixed else self.tape.record("py.size", PYTHON["size"], (self,), {}, True)
 
     @property
@@ -131,6 +135,10 @@ class Value(Traced):
         if not self.fixed:
             self._stop("takes len() of rows that may differ in length; .shape[0] is the same and is traced")
         return len(self.sample)
+
+    def _check_plain(self) -> None:
+        if isinstance(self.sample, Ragged):
+            raise TraceStop("asks for the shape or dtype of a ragged value")
 
     # -- what stops the trace -------------------------------------------------------------------------------------
 

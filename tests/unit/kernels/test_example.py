@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.block.packed import Packed
 from penstock.kernels import example, reference_example
 from penstock.kernels.example import Fault, Field, Schema
 from tests.unit.kernels.examples import Drawn, Maker
@@ -31,8 +32,8 @@ def check(drawn: Drawn, packed: bool = False) -> bool:
     """Native equals reference, or both find the same fault; whether there was none."""
     records: Any = drawn.records
     if packed:
-        offsets = np.cumsum([3, *map(len, records)])
-        records = np.frombuffer(b"---" + b"".join(records) + b"--", np.uint8), offsets
+        bounds = np.cumsum([3, *map(len, records)])
+        records = Packed(np.frombuffer(b"---" + b"".join(records) + b"--", np.uint8), bounds[:-1], bounds[1:])
     ours, theirs = outs(drawn), outs(drawn)
     got = native(drawn, records, ours)
     expected = reference_example.parse(drawn.fields, drawn.lists, drawn.records, theirs)
@@ -131,10 +132,10 @@ def test_serialize_sequence_example_gives_what_the_reference_gives(
         lambda schema: example.parse_examples(schema, [b""], [np.broadcast_to(np.int64(1), 1)]),
         lambda schema: example.parse_examples(schema, [1], [np.empty(1, np.int64)]),
         lambda schema: example.parse_examples(
-            schema, (np.zeros(3, np.uint8), np.array([0, 4])), [np.empty(1, np.int64)]
+            schema, Packed(np.zeros(3, np.uint8), np.array([0]), np.array([4])), [np.empty(1, np.int64)]
         ),
         lambda schema: example.parse_examples(
-            schema, (np.zeros(3, np.uint8), np.array([2, 1])), [np.empty(1, np.int64)]
+            schema, Packed(np.zeros(3, np.uint8), np.array([2]), np.array([1])), [np.empty(1, np.int64)]
         ),
         lambda schema: Schema([Field(b"a", "int", "fixed", 2, default=(1,))]),
         lambda schema: Schema([Field(b"a", "int", "fixed"), Field(b"a", "int", "varying")]),

@@ -43,7 +43,8 @@ pub fn split_at_spaces(
         pieces(text.iter().enumerate().map(|(at, &byte)| (at, 1, is_space(byte))), text.len(), limit, &mut piece);
     } else {
         let text = as_utf8(text)?;
-        let characters = text.char_indices().map(|(at, character)| (at, character.len_utf8(), is_char_space(character)));
+        let characters =
+            text.char_indices().map(|(at, character)| (at, character.len_utf8(), is_char_space(character)));
         pieces(characters, text.len(), limit, &mut piece);
     }
     Ok(())

@@ -25,7 +25,8 @@ impl Pattern {
         }
         let regex = RegexBuilder::new(&given).build().map_err(|error| error.to_string())?;
         let parts = parts_of(rewrite)?;
-        let most = parts.iter().filter_map(|part| if let Part::Group(group) = part { Some(*group) } else { None }).max();
+        let most =
+            parts.iter().filter_map(|part| if let Part::Group(group) = part { Some(*group) } else { None }).max();
         if most.is_some_and(|most| most >= regex.captures_len()) {
             let groups = regex.captures_len() - 1;
             return Err(format!("rewrite names group {}, the pattern has {groups}", most.unwrap_or(0)));
@@ -60,7 +61,9 @@ impl Pattern {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.extend_from_slice(text),
-                Part::Group(group) => out.extend_from_slice(captures.get(*group).map_or(&b""[..], |found| found.as_bytes())),
+                Part::Group(group) => {
+                    out.extend_from_slice(captures.get(*group).map_or(&b""[..], |found| found.as_bytes()))
+                }
             }
         }
     }

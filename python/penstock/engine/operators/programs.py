@@ -13,15 +13,17 @@ import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.collate import column_of
-from penstock.block.columns import ArrayColumn, Column
+from penstock.block.columns import Array, ArrayColumn, Column
 from penstock.block.ragged import Ragged
+from penstock.engine.operators.examples import OPS_ON_BLOCKS, parse_rows
 from penstock.engine.operators.images import Allocate, run_fused
 from penstock.engine.operators.spans import span_step
 from penstock.engine.operators.steps import Values, whole_step
 from penstock.engine.operators.texts import run_texts
 from penstock.ops.fused import FUSED_TEXTS
 from penstock.ops.io import read_files
-from penstock.ops.program import Program, Ref, Step, substitute
+from penstock.ops.parsing import Place
+from penstock.ops.program import Program, Ref, Step, parts_of, substitute
 from penstock.optimize.fuse_images import FUSED
 from penstock.rng import BlockStreams, element_scope
 from penstock.trace.compute import compute_of
@@ -48,6 +50,8 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
             values.append(run_texts(step.args[1], values[step.args[0].index]))
         elif step.op == "item":
             values.append(values[step.args[0].index][step.args[1]])
+        elif step.op in OPS_ON_BLOCKS and (parts := parse_rows(step, values, _places(program, number, allocate))):
+            values.append(parts)
         else:
             whole = span_step(step, values)
             if whole is None:
@@ -59,6 +63,21 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
         for index in last.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)
+
+
+def _places(program: Program, number: int, allocate: Allocate) -> Place:
+    """Where the parts of step `number` go: those that are leaves of the result, to their place."""
+    index = program.inputs + number
+    picks = {
+        step.args[1]: program.inputs + place
+        for place, step in enumerate(program.steps)
+        if step.op == "item" and step.reads_first(index)
+    }
+
+    def place(part: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return allocate(_leaf_of(program, picks[part]) if part in picks else None, shape, dtype)
+
+    return place
 
 
 def _leaf_of(program: Program, index: int) -> int | None:
@@ -97,7 +116,10 @@ def _by_row(step: Step, values: Values, numbers: frozenset[int], count: int, str
             results.append(compute(*_at(row, values, numbers, step.args), **kwargs))
     if not step.parts:
         return column_of(results)
-    return tuple(column_of(part) for part in zip(*_of_length(results, step.parts), strict=True))
+    parts = [parts_of(result) for result in results]
+    if any(len(of_row) != step.parts for of_row in parts):
+        raise ValueError(f"a result of another number of parts than {step.parts}")
+    return tuple(column_of(part) for part in zip(*parts, strict=True))
 
 
 def _read(step: Step, values: Values, numbers: frozenset[int], count: int) -> list[bytes] | None:
@@ -116,13 +138,6 @@ def _at(row: int, values: Values, numbers: frozenset[int], nest: Any) -> Any:
         return value.item() if ref.index in numbers else value
 
     return substitute(nest, at_row)
-
-
-def _of_length(results: list[Any], parts: int) -> list[Any]:
-    """`results`, each a tuple or list of so many parts. Raises: ValueError: one is not."""
-    if any(len(result) != parts for result in results):
-        raise ValueError(f"a result of another number of parts than {parts}")
-    return results
 
 
 def same_columns(first: tuple[Column, ...], second: tuple[Column, ...]) -> bool:

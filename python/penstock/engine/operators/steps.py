@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.block.columns import Array, ArrayColumn
+from penstock.engine.operators.examples import OPS_ON_BLOCKS
 from penstock.ops.block_draws import BLOCK_DRAWS, draw_block
 from penstock.ops.math import gather
 from penstock.ops.program import Ref, Step, substitute
@@ -205,4 +206,4 @@ def _is_elementwise(op: str) -> bool:
     return FUNCTIONS.get(op) is Kind.ELEMENTWISE or op == "method.clip"
 
 
-METHODS_WHOLE = frozenset({"method.astype", "method.reshape", "method.getitem", "math.gather", "item"})
+METHODS_WHOLE = frozenset({"method.astype", "method.reshape", "method.getitem", "math.gather", "item"} | OPS_ON_BLOCKS)

@@ -32,6 +32,7 @@ from penstock.formats.files import LocalFile, RemoteFile
 from penstock.formats.records import RecordLayout
 from penstock.graph.node import Signature
 from penstock.ops.program import Draw, Program, Ref, Step
+from penstock.ops.registry import DATA
 from penstock.ops.vocabulary import Vocabulary
 from penstock.options import AutotuneOptions, DistributeOptions, Options, RemoteOptions, Retry, ThreadingOptions
 from penstock.trace.programmed import ProgramFunction
@@ -47,7 +48,7 @@ _RECORDS: dict[str, type[Any]] = {
         ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
         Location, Options, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref,
         RemoteFile, RemoteOptions, Retry, RowsColumn, Signature, Spec, Step, ThreadingOptions,
-        Vocabulary,
+        Vocabulary, *DATA,
     )
 }  # fmt: skip
 
