@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from penstock.errors import ReadError, may_pass
+from penstock.errors import InvalidArgumentError, ReadError, may_pass
 from penstock.options import RemoteOptions
-from penstock.storage.client import ObjectFacts, ObstoreClient
+from penstock.storage.client import ObjectFacts, ObstoreClient, _from_environment
 from penstock.storage.fault import Fault, Kind
 from penstock.storage.objects import facts_of, read, read_many
 from penstock.storage.ranges import Request
@@ -217,3 +217,50 @@ def test_a_missing_library_is_told_with_its_extra(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MissingDependencyError) as caught:
         ObstoreClient(1.0).get("s3://bucket/a", 0, None, None, tells=False)
     assert "penstock[cloud]" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "expected"),
+    [
+        (
+            "s3://b/a",
+            {"AWS_ALLOW_HTTP": "true", "AWS_PROXY_URL": "http://p"},
+            {"allow_http": True, "proxy_url": "http://p"},
+        ),
+        ("gs://b/a", {"GOOGLE_ALLOW_HTTP": "0", "AWS_ALLOW_HTTP": "1"}, {}),
+        ("az://b/a", {"AZURE_ALLOW_INVALID_CERTIFICATES": "1"}, {"allow_invalid_certificates": True}),
+        ("http://h/a", {}, {"allow_http": True}),
+        ("https://h/a", {}, {}),
+    ],
+)
+def test_the_environment_says_how_to_connect(
+    url: str, said: dict[str, str], expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    assert _from_environment(url) == expected
+
+
+def test_stores_of_each_kind_are_made_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers at these addresses: each store gets as far as asking."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "a",
+        "AWS_SECRET_ACCESS_KEY": "b",
+        "AZURE_STORAGE_ACCOUNT_NAME": "account",
+        "AZURE_STORAGE_ACCOUNT_KEY": "a2V5",
+        "AZURE_ENDPOINT": "http://127.0.0.1:1",
+        "AZURE_ALLOW_HTTP": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for url in ("s3://some-bucket/a", "az://container/a"):
+        with pytest.raises(Fault, match="connection refused") as caught:
+            ObstoreClient(1.0).get(url, 0, None, None, tells=False)
+        assert caught.value.may_pass
+
+
+def test_a_store_that_lacks_its_account_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(InvalidArgumentError, match="Account must be specified"):
+        ObstoreClient(1.0).get("az://container/a", 0, None, None, tells=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.errors import InvalidArgumentError, NoFilesError, ReadError, UserFunctionError
+from penstock.errors import DecodeError, InvalidArgumentError, NoFilesError, ReadError, UserFunctionError
 from penstock.options import Options, RemoteOptions
 from tests.unit.storage.server import ObjectServer
 
@@ -222,6 +222,28 @@ def test_records_and_rows_are_streamed(server: ObjectServer) -> None:
     assert list(ps.CsvDataset(rows, [int, float], header=True)) == [(1, 2.5), (3, 4.5)]
 
 
+@pytest.mark.parametrize("compression", [None, "GZIP", "ZLIB"])
+def test_tfrecords_are_streamed(server: ObjectServer, tmp_path: Any, compression: str | None) -> None:
+    from penstock.testing import assert_resumable
+
+    records = [b"record %d " % number * 50 for number in range(40)]
+    with ps.io.TFRecordWriter(str(tmp_path / "a"), compression) as writer:
+        for record in records:
+            writer.write(record)
+    urls = [server.put(f"/{name}", (tmp_path / "a").read_bytes()) for name in "ab"]
+    assert list(ps.TFRecordDataset(urls, compression)) == records * 2
+    assert sorted(ps.TFRecordDataset(urls, compression, num_parallel_reads=2).shuffle(7)) == sorted(records * 2)
+    assert_resumable(lambda: ps.TFRecordDataset(urls, compression).batch(8), steps=[0, 3, 7])
+
+
+def test_damaged_tfrecords_name_their_url(server: ObjectServer, tmp_path: Any) -> None:
+    with ps.io.TFRecordWriter(str(tmp_path / "a")) as writer:
+        writer.write(b"record")
+    url = server.put("/a", (tmp_path / "a").read_bytes()[:-5] + b"x" * 5)
+    with pytest.raises(DecodeError, match=url):
+        list(ps.TFRecordDataset(url))
+
+
 def test_files_are_measured_at_once(server: ObjectServer) -> None:
     urls = served(server, 70)
     server.hold_for = 64
@@ -255,6 +277,11 @@ def test_mapped_arrays_have_to_be_here(server: ObjectServer) -> None:
     np.save(saved, np.arange(10))
     with pytest.raises(InvalidArgumentError, match="copy it here"):
         ps.Dataset.from_array_file(server.put("/a.npy", saved.getvalue()))
+
+
+def test_folders_of_classes_have_to_be_here() -> None:
+    with pytest.raises(InvalidArgumentError, match="list_files"):
+        ps.Dataset.from_folder("s3://bucket/photos")
 
 
 def test_names_behind_http_cannot_be_listed(server: ObjectServer) -> None:
