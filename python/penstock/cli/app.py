@@ -67,6 +67,22 @@ def demo(  # noqa: PLR0917 - typer makes each an option, none is given by positi
         run_demo(request, Console())
 
 
+@app.command()
+def inspect(
+    path: Annotated[Path, typer.Argument(help="A file, or a directory that cache, snapshot or save wrote.")],
+    samples: Annotated[int, typer.Option(min=0, help="Elements to show.")] = 3,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page too, images as small pictures.", metavar="FILE")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Read every byte and compare checksums.")] = False,
+) -> None:
+    """Say what lies at a path: format, count, features and their sizes, the first elements."""
+    from penstock.cli.inspect.command import Request, run_inspect
+
+    with one_line_errors():
+        run_inspect(Request(path, samples, html, verify), Console())
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:
