@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset, Ragged
 from penstock.cli.app import run
+from penstock.cli.inspect.examples import NotAnExampleError, features_of
 from penstock.cli.inspect.look import look_at, picture_of, text_of
 
 
@@ -22,12 +25,29 @@ def _element(n: Any) -> dict[str, Any]:
     return {"image": np.full((8, 200, 3), n, np.uint8), "n": n, "text": "a" * int(n), "png": _png(int(n))}
 
 
+def _example(number: int) -> bytes:
+    """A tf.train.Example by hand: bytes "name", int64 "n" (packed), float "x" (packed)."""
+
+    def field(tag: int, content: bytes) -> bytes:
+        return bytes([tag << 3 | 2, len(content)]) + content
+
+    features = {
+        b"n": field(3, field(1, bytes([number, 0x81, 0x01]))),
+        b"name": field(1, field(1, b"a" * number)),
+        b"x": field(2, field(1, np.array([number / 2], "<f4").tobytes())),
+    }
+    return field(1, b"".join(field(1, field(1, name) + field(2, value)) for name, value in features.items()))
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
     Dataset.range(20).map(_element).save(tmp_path / "saved")
     np.save(tmp_path / "a.npy", np.arange(30.0).reshape(10, 3))
     (tmp_path / "t.txt").write_text("one\ntwo é\n")
     (tmp_path / "t.csv").write_text("n,x,s\n1,2.5,a\n2,3,b\n")
+    with ps.io.TFRecordWriter(tmp_path / "r.tfrecord") as writer:
+        for number in range(6):
+            writer.write(_example(number))
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)
         (tmp_path / "photos" / name / "1.png").write_bytes(_png())
@@ -39,6 +59,7 @@ SAID: dict[str, list[str]] = {
     "a.npy": ["NumPy array (.npy)", "float64 (10, 3)", "0 to 29", "[3] 0.0, 1.0, 2.0"],
     "t.txt": ["text", "lines         2", "4 to 7, median 6", "'two é'"],
     "t.csv": ["CSV", "2 and a header", "int64[]", "float64[]", "'b'"],
+    "r.tfrecord": ["TFRecord", "tf.train.Example", "int64[2]", "float32[]", "0 to 129", "bytes[]", "0 to 2.5"],
     "photos": ["folder of classes", "2: cat 1, dog 1", "bytes[]", "'cat'"],
     "photos/cat/1.png": ["image", "bytes[]"],
 }
@@ -83,7 +104,7 @@ def test_verify_finds_a_flipped_bit(here: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("t.txt", b"good\n\xff\xfe bad\n", "is not"),
+        ("t.txt", b"good\n\xff\xfe bad\n", "invalid start byte"),
         ("t.csv", b"a,b\n1,2\n3\n", "row 3: 1 fields, expected 2"),
         ("photos/cat/1.png", None, "1.png"),
     ],
@@ -97,6 +118,29 @@ def test_verify_tells_what_is_wrong(
     assert run(["inspect", str(target), "--verify"]) == 1
     told = capsys.readouterr()
     assert says in told.out.replace("\n", "")
+
+
+def test_verify_finds_a_damaged_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _flip(here / "r.tfrecord")
+    assert run(["inspect", str(here / "r.tfrecord"), "--verify"]) == 1
+    assert "r.tfrecord" in capsys.readouterr().out
+
+
+@given(st.binary(max_size=40))
+def test_bytes_are_an_example_or_not(data: bytes) -> None:
+    try:
+        features_of(data)
+    except NotAnExampleError:
+        pass
+
+
+@given(st.integers(0, 20), st.integers(0, 60))
+def test_an_example_that_is_cut_is_none(number: int, length: int) -> None:
+    whole = _example(number)
+    if 0 < length < len(whole):
+        with pytest.raises(NotAnExampleError):
+            features_of(whole[:length])
+    assert features_of(whole)["n"].tolist() == [number, 129]
 
 
 def test_inspect_tells_what_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

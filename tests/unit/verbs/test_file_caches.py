@@ -315,6 +315,24 @@ def test_the_files_of_captured_datasets_count(tmp_path: Path) -> None:
             assert list(again()) == [b"three"]
 
 
+@pytest.mark.parametrize("reads", [None, 2])
+def test_records_are_kept_whether_by_number_or_not(reads: int | None, tmp_path: Path) -> None:
+    for name in "ab":
+        with ps.io.TFRecordWriter(tmp_path / f"{name}.tfrecord") as writer:
+            for number in range(5):
+                writer.write(f"{name}{number}".encode())
+    files = [tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"]
+    make = lambda **said: ps.TFRecordDataset(files, num_parallel_reads=reads, **said).cache(tmp_path / "kept")  # noqa: E731
+    plain = list(ps.TFRecordDataset(files, num_parallel_reads=reads))
+    assert list(make()) == plain
+    (entry,) = _entries(tmp_path / "kept")
+    assert list(make()) == plain
+    if reads is None:
+        assert sorted(make().shuffle()) == sorted(plain)
+        assert list(make(index=False).batch(10))[0].tolist() == plain
+        assert _entries(tmp_path / "kept") == [entry]
+
+
 def test_a_changed_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = lambda: Dataset.range(4).map(lambda x: np.sqrt(x)).cache(tmp_path)  # noqa: E731
     list(make())

@@ -35,7 +35,7 @@ def run_inspect(request: Request, console: Console) -> None:
     console.print(table)
     look, broken = Look(0, (), ()), None
     try:
-        look = look_at(found.dataset, request.samples)
+        look = look_at(found.dataset, request.samples, found.show)
     except PenstockError as error:
         if not request.verify:
             raise

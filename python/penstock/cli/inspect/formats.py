@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.cli.inspect.examples import NotAnExampleError, features_of
 from penstock.dataset import Dataset
 from penstock.errors import DecodeError, InvalidArgumentError, NoFilesError, PenstockError
 from penstock.formats.arrays import array_layout
@@ -17,8 +18,9 @@ from penstock.formats.files import PieceFile, measured
 from penstock.formats.stored.data import checksum, open_stored
 from penstock.formats.stored.directory import entries
 from penstock.formats.stored.manifest import NAME
+from penstock.kernels.record import UNKNOWN_LEFT, scan_records
 from penstock.ops.io import read_file
-from penstock.readers import TextLineDataset
+from penstock.readers import TextLineDataset, TFRecordDataset
 from penstock.units import format_bytes
 
 _IMAGES = (".jpg", ".jpeg", ".png")
@@ -29,13 +31,17 @@ _CSV_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What lies somewhere. facts: names and values. checks: what `verify` compares; it gives what is wrong."""
+    """What lies somewhere. facts: names and values. checks: what `verify` compares; it gives what is wrong.
+
+    show: what to look at of each element, where that is not the element itself.
+    """
 
     format: str
     facts: tuple[tuple[str, str], ...]
     dataset: Dataset
     checks: str
     verify: Callable[[], list[str]]
+    show: Callable[[Any], Any] | None = None
 
 
 def found_at(path: Path) -> Found:
@@ -57,7 +63,7 @@ def found_at(path: Path) -> Found:
         return _text(path)
     raise InvalidArgumentError(
         "inspect: nothing that is known", got=f"a file that begins with {head[:16]!r}",
-        expected="kept elements, an array, images, CSV or text", where=str(path),
+        expected="kept elements, an array, TFRecord, images, CSV or text", where=str(path),
     )  # fmt: skip
 
 
@@ -209,6 +215,38 @@ def _image(path: Path) -> Found:
     return Found("image", facts, dataset, "that it can be decoded", verify)
 
 
+def _records(path: Path) -> Found:
+    def show(record: bytes) -> Any:
+        try:
+            return features_of(record)
+        except NotAnExampleError:
+            return record
+
+    records = TFRecordDataset(path, index=False)
+    first = next(iter(records.take(1)), None)
+    is_example = isinstance(show(first), dict) if first is not None else False
+    facts = [
+        ("size", format_bytes(path.stat().st_size)),
+        ("records are", "tf.train.Example" if is_example else "bytes"),
+    ]
+
+    def verify() -> list[str]:
+        with TFRecordDataset(path, index=False, on_error="skip").iterator(0) as found:
+            count = sum(1 for _ in found)
+            return [skipped.error for skipped in found.skipped] + ([] if count else ["no record can be read"])
+
+    checks = "the CRC-32C of each length and each record"
+    return Found("TFRecord", tuple(facts), records, checks, verify, show if is_example else None)
+
+
+def _is_records(head: bytes) -> bool:
+    """Whether it begins with a length and the checksum of it, as TFRecord has it."""
+    if len(head) < 12:
+        return False
+    found = scan_records(np.frombuffer(head[:12], dtype=np.uint8), UNKNOWN_LEFT, verify=False, skips=False)
+    return not found.faults and not found.ended
+
+
 def _is_text(head: bytes) -> bool:
     """Whether bytes may be UTF-8 text: a character may be cut at the end."""
     if b"\0" in head:
@@ -222,5 +260,6 @@ def _is_text(head: bytes) -> bool:
 
 _BY_HEAD: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Found]], ...] = (
     (lambda head: head.startswith(b"\x93NUMPY"), _array),
+    (_is_records, _records),
     (lambda head: head.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")), _image),
 )

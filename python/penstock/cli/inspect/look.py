@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,29 +66,30 @@ class Look:
     samples: tuple[tuple[tuple[str, Any], ...], ...]
 
 
-def look_at(dataset: Dataset, samples: int) -> Look:
-    """Read up to 1000 elements, 128 MB or 3 seconds. Raises: whatever reading them does."""
-    features: list[Feature] = []
+def look_at(dataset: Dataset, samples: int, show: Callable[[Any], Any] | None = None) -> Look:
+    """Read up to 1000 elements, 128 MB or 3 seconds. Elements may differ in what features they have.
+
+    show: what to look at of each. Raises: whatever reading them does.
+    """
+    features: dict[str, Feature] = {}
     kept: list[tuple[tuple[str, Any], ...]] = []
     count = nbytes = 0
     deadline = time.monotonic() + _SECONDS
     with dataset.iterator(0) as elements:
         for element in elements:
-            structure = structure_of(element)
-            leaves = structure.flatten(element)
-            if not features:
-                features = [
-                    Feature(name, leaf_spec(leaf)) for name, leaf in zip(structure.names(), leaves, strict=True)
-                ]
-            for feature, leaf in zip(features, leaves, strict=True):
+            shown = element if show is None else show(element)
+            structure = structure_of(shown)
+            leaves = tuple(zip(structure.names(), structure.flatten(shown), strict=True))
+            for name, leaf in leaves:
+                feature = features.setdefault(name, Feature(name, leaf_spec(leaf)))
                 feature.add(leaf)
                 nbytes += feature.sizes[-1]
             if len(kept) < samples:
-                kept.append(tuple(zip(structure.names(), leaves, strict=True)))
+                kept.append(leaves)
             count += 1
             if count >= _MOST or nbytes > _BYTES or (time.monotonic() > deadline and len(kept) >= samples):
                 break
-    return Look(count, tuple(features), tuple(kept))
+    return Look(count, tuple(features.values()), tuple(kept))
 
 
 def nbytes_of(value: Any) -> int:

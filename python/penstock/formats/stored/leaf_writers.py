@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.columns import Array, ArrayColumn, Column, DatasetsColumn, Indices, RaggedColumn, RowsColumn
+from penstock.block.columns import (
+    Array,
+    ArrayColumn,
+    Column,
+    DatasetsColumn,
+    Indices,
+    PackedColumn,
+    RaggedColumn,
+    RowsColumn,
+)
+from penstock.block.packed import gather_packed
 from penstock.block.ragged import Ragged
 from penstock.errors import UnsupportedValueError
 from penstock.formats.stored.leaves import FixedLeaf, Items, Leaf, RaggedLeaf, TextLeaf, VariedLeaf
@@ -49,7 +59,7 @@ class ItemsWriter:
         self._spans = Table(2)
         self._end = 0
 
-    def append(self, positions: Indices, data: Array | bytes, lengths: Sequence[int]) -> None:
+    def append(self, positions: Indices, data: Array | bytes, lengths: Sequence[int] | Indices) -> None:
         """Rows of these lengths, end to end in `data`, for these positions."""
         counts = np.array(lengths, dtype=np.int64)
         self._file.write(self._end, data)
@@ -165,6 +175,10 @@ class TextWriter:
         self._seen: set[tuple[int, ...]] = set()
 
     def write(self, positions: Indices, column: Column) -> None:
+        if isinstance(column, PackedColumn):
+            packed = gather_packed(column.packed)
+            self._items.append(positions, packed.data, packed.stops - packed.starts)
+            return
         rows = column.rows()
         if not isinstance(rows[0], np.ndarray):
             parts = [_encoded(row) for row in rows]

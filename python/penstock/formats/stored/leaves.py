@@ -1,6 +1,6 @@
 """Leaves as they are read: a row, or many, as columns over arrays that are mapped into memory. Nothing is copied early.
 
-A row of numbers is a view, read-only. Text is made into bytes or str as it is read.
+A row of numbers is a view, read-only; so are bytes, until they are looked at. Text is made into str as it is read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from penstock.block.columns import (
     BytesColumn,
     Column,
     Indices,
+    PackedColumn,
     RaggedColumn,
     RowsColumn,
     kept_apart,
     object_array,
 )
+from penstock.block.packed import Packed
 from penstock.block.ragged import Ragged
-from penstock.block.spec import STR
+from penstock.block.spec import BYTES, STR
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], Array]
 
@@ -97,6 +99,12 @@ class TextLeaf:
     is_uniform: bool = True
 
     def take(self, positions: Indices) -> Column:
+        if self.lengths is None and self.dtype == BYTES:
+            spans = self.items.spans[positions]
+            starts, stops = np.ascontiguousarray(spans[:, 0]), spans.sum(axis=1)
+            if len(spans) and (int(spans.min()) < 0 or int(stops.max()) > len(self.items.values)):
+                raise ValueError("a span beyond the items")
+            return PackedColumn(Packed(self.items.values, starts, stops))
         if self.lengths is None:
             return BytesColumn(object_array(self._texts(self.items.rows(positions))), self.dtype)
         arrays = self.arrays(positions)

@@ -27,7 +27,8 @@ from penstock.trace.contents import Contents, UnhashableError, digest, version_o
 
 _NO_MATTER = frozenset(
     "inputs location memo index store directory keeps_all version num_parallel_calls deterministic executor compiles "
-    "without tells buffer_bytes counts node_of make_dataset file files data name".split()
+    "without tells buffer_bytes counts may_index index_folder by_number node_of make_dataset file files data "
+    "name".split()
 )
 """Fields of nodes that change no element, or are told in another way."""
 
