@@ -182,6 +182,18 @@ def test_a_damaged_file_is_found_when_it_is_opened(damage: Any, name: str, tmp_p
         open_entry(entry)
 
 
+def test_a_span_beyond_the_items_is_told(tmp_path: Path) -> None:
+    entry = _entry(tmp_path, ROWS["bytes"])
+    path = entry / "0.element.spans.npy"
+    content = bytearray(path.read_bytes())
+    content[-8:] = (10**9).to_bytes(8, "little")
+    path.write_bytes(bytes(content))
+    data = open_entry(entry)
+    assert _elements(data, [3]) == [ROWS["bytes"][3]]
+    with pytest.raises(DecodeError, match="kept elements are damaged"):
+        _elements(data, [COUNT - 1])
+
+
 def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
     entry = _entry(tmp_path)
     (entry / "ids.npy").unlink()
