@@ -48,9 +48,17 @@ def text_rows(
 # Where, what, what was got and what was expected: `kernels/record.py` says what each means.
 RecordFault = tuple[int, str, int, int]
 
-def packed_objects(data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> list[bytes]: ...
+def packed_objects(
+    buffers: Sequence[NDArray[np.uint8]],
+    numbers: NDArray[np.int64] | None,
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+) -> list[bytes]: ...
 def gather_packed(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]
+    buffers: Sequence[NDArray[np.uint8]],
+    numbers: NDArray[np.int64] | None,
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]: ...
 def masked_crc(data: bytes) -> int: ...
 def frame_record(data: bytes) -> tuple[bytes, bytes]: ...
@@ -59,6 +67,13 @@ def scan_records(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int, bool, list[RecordFault]]: ...
 def record_bounds(file: FileReader, size: int) -> tuple[NDArray[np.uint64], RecordFault | None]: ...
 def skip_records(file: FileReader, size: int, count: int) -> tuple[int, int, RecordFault | None]: ...
+def gather_records(
+    files: Sequence[NDArray[np.uint8]],
+    numbers: NDArray[np.int64],
+    starts: NDArray[np.uint64],
+    stops: NDArray[np.uint64],
+    verify: bool,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], RecordFault | None]: ...
 def read_records(
     files: Sequence[FileReader],
     numbers: NDArray[np.int64],

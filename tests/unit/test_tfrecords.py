@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset, Options, TFRecordDataset
+from penstock.engine.operators import files as operators
 from penstock.errors import (
     ClosedError,
     DecodeError,
@@ -25,7 +26,7 @@ from penstock.errors import (
     ReadError,
     WriteError,
 )
-from penstock.formats import record_index
+from penstock.formats import record_index, record_places
 from penstock.formats.files import measured
 from penstock.formats.turns import Turns
 from penstock.graph.nodes import IndexedTFRecords
@@ -157,6 +158,15 @@ def test_records_are_indexed_where_their_numbers_are_wanted(path: str, name: str
         assert not is_indexed(make(TFRecordDataset(path, on_error="skip")))
 
 
+@pytest.fixture(params=["mapped", "read", "file by file"])
+def by_place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways to get records by their places: from a map, by reading, and where each lies looked up file by file."""
+    monkeypatch.setattr(record_places, "_MAPPED_BELOW_BYTES", 0 if request.param == "read" else 2**40)
+    if request.param == "file by file":
+        monkeypatch.setattr(operators, "_JOINED_BOUNDS_BYTES", -1)
+
+
+@pytest.mark.usefixtures("by_place")
 def test_records_are_had_by_number(shards: list[str]) -> None:
     every = list(TFRecordDataset(shards))
     records = TFRecordDataset(shards)
@@ -269,6 +279,7 @@ def test_index_that_is_damaged_is_built_anew(path: str, tmp_path: Path, built: l
     assert kept.read_bytes() == whole
 
 
+@pytest.mark.usefixtures("by_place")
 def test_index_that_lies_is_found_out(path: str, tmp_path: Path) -> None:
     kept = record_index.index_path(measured(path), str(tmp_path / "index"))
     assert TFRecordDataset(path, index=kept.parent)[0] == RECORDS[0]
@@ -347,6 +358,7 @@ def test_damaged_file_is_told_after_its_good_records(name: str) -> None:
         assert "test_tfrecords.py:" in str(error)
 
 
+@pytest.mark.usefixtures("by_place")
 @pytest.mark.parametrize("name", [name for name in DAMAGED if kind_of(name) is None])
 def test_damaged_file_is_told_by_number_too(name: str) -> None:
     _, text, _ = DAMAGED[name]
@@ -381,6 +393,7 @@ def test_data_is_taken_as_it_is_where_it_is_not_verified(use: Callable[[Dataset]
         use(TFRecordDataset(HOSTILE / "bad_length", verify=False))
 
 
+@pytest.mark.usefixtures("by_place")
 def test_file_that_changes_is_told(path: str) -> None:
     for dataset in (TFRecordDataset(path), TFRecordDataset(path)[:]):
         content = Path(path).read_bytes()

@@ -203,6 +203,59 @@ pub fn check(bytes: &[u8], sizes: &[u64], verify: bool) -> (Vec<i64>, Vec<i64>, 
     (starts, stops, None)
 }
 
+/// The data of the records at some places of mapped files: row i is from `starts[i]` to `stops[i]` of `files[numbers[i]]`.
+///
+/// Gives them one after another, where each ends, up to the first that is wrong, and what is wrong with that one. None:
+/// there is no memory for them, or there are fewer files.
+#[allow(clippy::type_complexity, reason = "what it gives is said above")]
+pub fn gather(
+    files: &[&[u8]],
+    numbers: &[i64],
+    starts: &[u64],
+    stops: &[u64],
+    verify: bool,
+) -> Option<(Vec<u8>, Vec<i64>, Option<Fault>)> {
+    let (mut out, mut ends) = (Vec::new(), Vec::with_capacity(starts.len() + 1));
+    let inside = |row: usize| -> Option<(&[u8], u64)> {
+        let file = *files.get(usize::try_from(numbers[row]).ok()?)?;
+        let rest = usize::try_from(starts[row]).ok().and_then(|start| file.get(start..)).unwrap_or_default();
+        Some((rest, stops[row].saturating_sub(starts[row])))
+    };
+    let mut bytes = 0usize;
+    for row in 0..starts.len() {
+        let (rest, size) = inside(row)?;
+        bytes = bytes.checked_add(rest.len().min(size.try_into().unwrap_or(usize::MAX)))?;
+    }
+    out.try_reserve_exact(bytes).ok()?;
+    ends.push(0);
+    for row in 0..starts.len() {
+        let (rest, size) = inside(row)?;
+        let fault = match rest.first_chunk::<HEADER>() {
+            None => Some(Fault::Cut { left: rest.len() as u64, taken: HEADER as u64 }),
+            Some(header) => match length_of(header) {
+                Err(fault) => Some(fault),
+                Ok(length) if length.checked_add(FRAME) != Some(size) => Some(Fault::Other { length, taken: size }),
+                Ok(_) if size > rest.len() as u64 => Some(Fault::Cut { left: rest.len() as u64, taken: size }),
+                Ok(length) => {
+                    let (data, footer) = rest[HEADER..size as usize].split_at(length as usize);
+                    let at = out.len();
+                    out.extend_from_slice(data);
+                    if verify {
+                        check_data(&out[at..], footer)
+                    } else {
+                        None
+                    }
+                }
+            },
+        };
+        if fault.is_some() {
+            return Some((out, ends, fault));
+        }
+        ends.push(out.len() as i64);
+    }
+    Some((out, ends, None))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,6 +341,20 @@ mod tests {
         let file = file_of(&[b"a", &large, b"b", &large, &large, b"", b"c"]);
         let (ends, fault) = bounds(&file);
         assert_eq!((ends.len(), *ends.last().unwrap(), fault), (7, file.len() as u64, None));
+    }
+
+    #[test]
+    fn mapped_records_are_gathered() {
+        let (one, two) = (file_of(&[b"one", b"three"]), file_of(&[b"4"]));
+        let files: [&[u8]; 2] = [&one, &two];
+        let (out, ends, fault) = gather(&files, &[1, 0, 0], &[0, 19, 0], &[17, 40, 19], true).unwrap();
+        assert_eq!((out.as_slice(), ends, fault), (&b"4threeone"[..], vec![0, 1, 6, 9], None));
+        for (start, stop) in [(0, 17), (0, 2), (9, 3), (30, 40), (99, 200), (0, u64::MAX), (u64::MAX, u64::MAX)] {
+            let (_, ends, fault) = gather(&files, &[1, 0], &[0, start], &[17, stop], true).unwrap();
+            assert!(ends.len() == 2 && fault.is_some(), "{start} {stop}");
+        }
+        assert!(gather(&files, &[2], &[0], &[17], true).is_none());
+        assert!(gather(&files, &[-1], &[0], &[17], true).is_none());
     }
 
     #[test]

@@ -40,7 +40,9 @@ mod _native {
     #[pymodule_export]
     use crate::random::{permute, permute_range, philox, philox_words};
     #[pymodule_export]
-    use crate::record::{frame_record, masked_crc, read_records, record_bounds, scan_records, skip_records};
+    use crate::record::{
+        frame_record, gather_records, masked_crc, read_records, record_bounds, scan_records, skip_records,
+    };
     #[pymodule_export]
     use crate::stream::copy_streamed;
     #[pymodule_export]

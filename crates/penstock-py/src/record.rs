@@ -113,6 +113,29 @@ pub fn read_records<'py>(
     Ok((bytes.into_pyarray(py), starts.into_pyarray(py), stops.into_pyarray(py), fault))
 }
 
+#[pyfunction]
+#[allow(clippy::type_complexity, reason = "a tuple of Python, named in kernels/record.py")]
+pub fn gather_records<'py>(
+    py: Python<'py>,
+    files: Vec<PyReadonlyArray1<'py, u8>>,
+    numbers: PyReadonlyArray1<'py, i64>,
+    starts: PyReadonlyArray1<'py, u64>,
+    stops: PyReadonlyArray1<'py, u64>,
+    verify: bool,
+) -> PyResult<(Bound<'py, PyArray1<u8>>, Indices<'py>, Option<Told>)> {
+    let (numbers, starts, stops) = (numbers.as_slice()?, starts.as_slice()?, stops.as_slice()?);
+    if numbers.len() != starts.len() || starts.len() != stops.len() {
+        return Err(PyValueError::new_err("numbers, starts and stops of records do not fit together"));
+    }
+    let files: Vec<&[u8]> = files.iter().map(|file| file.as_slice()).collect::<Result<_, _>>()?;
+    let found = py.detach(|| record::gather(&files, numbers, starts, stops, verify));
+    let Some((bytes, bounds, fault)) = found else {
+        return Err(PyMemoryError::new_err("no memory for the records of one block"));
+    };
+    let fault = fault.map(|fault| told(bounds.len() as u64 - 1, fault));
+    Ok((bytes.into_pyarray(py), bounds.into_pyarray(py), fault))
+}
+
 /// The bytes of all rows, one after another, and how many rows were read before an error.
 fn read(
     files: &[&FileReader],

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.block.packed import Packed, concat_packed, gather_packed, packed_objects
+from penstock.block.packed import Packed, Scattered, gather_packed, joined_packed, packed_objects, taken_packed
 from penstock.block.ragged import Ragged
 from penstock.block.spec import BYTES, STR, DatasetSpec, RaggedSpec, Spec
 
@@ -210,38 +210,57 @@ class BytesColumn:
 
 
 class PackedColumn(BytesColumn):
-    """Bytes that lie in one buffer: `packed`. They become objects where rows are looked at, once.
+    """Bytes that lie in buffers: `scattered`. They become objects where rows are looked at, once.
 
-    Whoever takes whole blocks (parse_example) reads `packed` instead. A slice shares the buffer and keeps all of it;
-    what is taken by number is copied. Nothing may write into the buffer.
+    Whoever takes whole blocks (parse_example) reads `packed` instead, where they lie in one. A slice shares the buffers
+    and keeps all of them; what is taken by number is copied, where that is less. Nothing may write into a buffer.
     """
 
-    __slots__ = ("_objects", "packed")
-    packed: Packed
+    __slots__ = ("_nbytes", "_objects", "_packed", "scattered")
+    scattered: Scattered
+    _packed: Packed | None
     _objects: NDArray[np.object_] | None
+    _nbytes: int | None
 
-    def __init__(self, packed: Packed) -> None:
+    def __init__(self, rows: Packed | Scattered) -> None:
+        scattered = rows if isinstance(rows, Scattered) else Scattered((rows.data,), None, rows.starts, rows.stops)
         object.__setattr__(self, "dtype", BYTES)
-        object.__setattr__(self, "packed", packed)
+        object.__setattr__(self, "scattered", scattered)
+        object.__setattr__(self, "_packed", rows if isinstance(rows, Packed) else None)
         object.__setattr__(self, "_objects", None)
+        object.__setattr__(self, "_nbytes", None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedColumn, (gather_packed(self.packed),)
+        return PackedColumn, (gather_packed(self.scattered),)
 
     def __len__(self) -> int:
-        return len(self.packed.starts)
+        return len(self.scattered.starts)
+
+    @property
+    def packed(self) -> Packed:
+        """The rows in one buffer: theirs, where they have one."""
+        packed = self._packed
+        if packed is None:
+            rows = self.scattered
+            packed = Packed(rows.buffers[0], rows.starts, rows.stops) if rows.numbers is None else gather_packed(rows)
+            object.__setattr__(self, "_packed", packed)
+        return packed
 
     @property
     def values(self) -> NDArray[np.object_]:
         objects = self._objects
         if objects is None:
-            objects = object_array(packed_objects(self.packed))
+            objects = object_array(packed_objects(self.scattered))
             object.__setattr__(self, "_objects", objects)
         return objects
 
     @property
     def nbytes(self) -> int:
-        return int(self.packed.stops.sum() - self.packed.starts.sum()) + 8 * len(self)
+        nbytes = self._nbytes
+        if nbytes is None:
+            nbytes = self.scattered.nbytes + 8 * len(self)
+            object.__setattr__(self, "_nbytes", nbytes)
+        return nbytes
 
     @property
     def spec(self) -> Spec:
@@ -250,19 +269,17 @@ class PackedColumn(BytesColumn):
     def row(self, index: int) -> Any:
         if self._objects is not None:
             return self._objects[index]
-        data, starts, stops = self.packed
-        return data[starts[index] : stops[index]].tobytes()
+        buffers, numbers, starts, stops = self.scattered
+        return buffers[0 if numbers is None else numbers[index]][starts[index] : stops[index]].tobytes()
 
     def rows(self) -> Sequence[Any]:
-        return packed_objects(self.packed) if self._objects is None else self._objects.tolist()
+        return packed_objects(self.scattered) if self._objects is None else self._objects.tolist()
 
     def take(self, indices: Indices) -> Column:
-        data, starts, stops = self.packed
-        return PackedColumn(gather_packed(Packed(data, starts[indices], stops[indices])))
+        return PackedColumn(taken_packed(self.scattered, indices))
 
     def slice(self, start: int, stop: int) -> Column:
-        data, starts, stops = self.packed
-        return PackedColumn(Packed(data, starts[start:stop], stops[start:stop]))
+        return PackedColumn(self.scattered.rows(slice(start, stop)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,9 +406,9 @@ def concat_columns(columns: Sequence[Column]) -> Column:
         lengths = np.concatenate([column.lengths for column in spans])
         items = np.concatenate([column.items for column in spans])
         return SpanColumn(items, np.cumsum(lengths) - lengths, lengths, first.spec.dtype)
-    packed = [column.packed for column in columns if isinstance(column, PackedColumn)]
+    packed = [column.scattered for column in columns if isinstance(column, PackedColumn)]
     if len(packed) == len(columns):
-        return PackedColumn(concat_packed(packed))
+        return PackedColumn(joined_packed(packed))
     texts = [column.values for column in columns if isinstance(column, BytesColumn)]
     if len(texts) == len(columns) and len({text.shape[1:] for text in texts}) == 1:
         return BytesColumn(np.concatenate(texts), first.spec.dtype)

@@ -1,11 +1,12 @@
-"""Rows of bytes in one buffer: `data` [bytes] uint8, row i from `starts[i]` to `stops[i]`, [n] int64 each.
+"""Rows of bytes in buffers: row i from `starts[i]` to `stops[i]` of `buffers[numbers[i]]`, [n] int64 each.
 
 Rows may lie in any order, apart or overlapping; what is between them is nobody's. So records can stay as they lie in
-what was read of a file, and one native call checks, gathers or parses all of them.
+what was read of files, blocks are joined without a copy, and one native call gathers or parses all of their rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,23 +26,53 @@ class Packed(NamedTuple):
     stops: Places
 
 
-def packed_objects(packed: Packed) -> list[bytes]:
-    """The rows as bytes objects. Raises: ValueError: one lies outside the data. Cost: 40 ns a row, and its copy."""
-    return _native.packed_objects(*packed)
+class Scattered(NamedTuple):
+    """Rows of bytes in several buffers. `numbers`: the buffer of each row, None where all are in the first."""
+
+    buffers: tuple[Bytes, ...]
+    numbers: Places | None
+    starts: Places
+    stops: Places
+
+    @property
+    def nbytes(self) -> int:
+        """Of the rows."""
+        return int(self.stops.sum() - self.starts.sum())
+
+    def rows(self, which: Places | slice) -> Scattered:
+        """Some of the rows, over the same buffers."""
+        numbers = None if self.numbers is None else self.numbers[which]
+        return Scattered(self.buffers, numbers, self.starts[which], self.stops[which])
 
 
-def gather_packed(packed: Packed) -> Packed:
-    """The rows copied one after another into a buffer of their own. Raises: ValueError: one lies outside the data."""
-    data, bounds = _native.gather_packed(*packed)
+def packed_objects(rows: Scattered) -> list[bytes]:
+    """The rows as bytes objects. Raises: ValueError: one lies outside its buffer. Cost: 40 ns a row, and its copy."""
+    return _native.packed_objects(*rows)
+
+
+def gather_packed(rows: Scattered) -> Packed:
+    """The rows copied one after another into a buffer of their own. Raises: ValueError: one lies outside its buffer."""
+    data, bounds = _native.gather_packed(*rows)
     return Packed(data, bounds[:-1], bounds[1:])
 
 
-def concat_packed(parts: list[Packed]) -> Packed:
-    """The rows of one after another, in one buffer."""
-    own = [gather_packed(part) for part in parts]
-    offsets = np.cumsum([0, *(len(part.data) for part in own)])
-    return Packed(
-        np.concatenate([part.data for part in own]),
-        np.concatenate([part.starts + offset for part, offset in zip(own, offsets[:-1], strict=True)]),
-        np.concatenate([part.stops + offset for part, offset in zip(own, offsets[:-1], strict=True)]),
-    )
+def taken_packed(rows: Scattered, which: Places) -> Scattered:
+    """Rows by number: copied, so that the buffers can go, unless they are most of what the buffers hold."""
+    taken = rows.rows(which)
+    if 2 * taken.nbytes >= sum(map(len, rows.buffers)):
+        return taken
+    data, starts, stops = gather_packed(taken)
+    return Scattered((data,), None, starts, stops)
+
+
+def joined_packed(parts: Sequence[Scattered]) -> Scattered:
+    """The rows of one after another; no byte is copied."""
+    buffers: dict[int, Bytes] = {id(buffer): buffer for part in parts for buffer in part.buffers}
+    places = {key: number for number, key in enumerate(buffers)}
+    numbers = []
+    for part in parts:
+        own = np.array([places[id(buffer)] for buffer in part.buffers], dtype=np.int64)
+        numbers.append(np.repeat(own[:1], len(part.starts)) if part.numbers is None else own[part.numbers])
+    starts, stops = (np.concatenate([part[side] for part in parts]) for side in (2, 3))
+    joined = None if len(buffers) == 1 else np.concatenate(numbers)
+    return Scattered(tuple(buffers.values()), joined, starts, stops)

@@ -16,10 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.block.packed import Packed
 from penstock.errors import InvalidArgumentError, ReadError
 from penstock.kernels.file import FileReader
-from penstock.kernels.record import RecordFault, read_records, record_bounds, skip_records
+from penstock.kernels.record import RecordFault, record_bounds, skip_records
 from penstock.storage.client import ObjectFacts
 from penstock.storage.objects import facts_of
 from penstock.storage.stream import ObjectStream
@@ -142,16 +141,19 @@ def unreadable(path: str, error: Exception) -> ReadError:
 class MappedFile:
     """The bytes of a file, mapped into memory and read as they are touched.
 
+    `is_scattered`: little of it is read at a place, so the system should not read ahead.
     The size is checked before each use: `view()`. What shrinks in the microseconds between that and the copy ends the
     process (SIGBUS), as with any memory map; so does a disk that fails.
     """
 
-    def __init__(self, file: LocalFile) -> None:
+    def __init__(self, file: LocalFile, *, is_scattered: bool = False) -> None:
         self._file = file
         try:
             with open(file.path, "rb") as opened:
                 file.check(os.fstat(opened.fileno()).st_size)
                 self._map = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+            if is_scattered and hasattr(mmap, "MADV_RANDOM"):
+                self._map.madvise(mmap.MADV_RANDOM)
         except OSError as error:
             raise error if isinstance(error, ReadError) else unreadable(file.path, error) from error
         self._bytes = np.frombuffer(self._map, dtype=np.uint8)
@@ -173,16 +175,24 @@ class PieceFile:
         except OSError as error:
             raise error if isinstance(error, ReadError) else unreadable(file.path, error) from error
 
+    def checked(self) -> FileReader:
+        """What reads it. Raises: ReadError: it has changed."""
+        try:
+            self._file.check(self._reader.size())
+        except OSError as error:
+            raise error if isinstance(error, ReadError) else unreadable(self._file.path, error) from error
+        return self._reader
+
     def pieces(self, starts: NDArray[Any], lengths: NDArray[Any], *, is_line: bool = False) -> Sequence[bytes]:
         """`lengths[i]` bytes from `starts[i]` on, each; of lines without their end.
 
         Raises: ReadError: the file cannot be read, or has changed.
         """
+        reader = self.checked()
         try:
-            self._file.check(self._reader.size())
-            return self._reader.read_pieces(starts.astype(np.uint64), lengths.astype(np.uint64), is_line)
+            return reader.read_pieces(starts.astype(np.uint64), lengths.astype(np.uint64), is_line)
         except OSError as error:
-            raise error if isinstance(error, ReadError) else unreadable(self._file.path, error) from error
+            raise unreadable(self._file.path, error) from error
 
     def line_bounds(self) -> NDArray[np.uint64]:
         """Where each line begins, and where the last one ends: [lines + 1] uint64."""
@@ -204,26 +214,3 @@ class PieceFile:
             return skip_records(self._reader, self._file.size, count)
         except OSError as error:
             raise unreadable(self._file.path, error) from error
-
-    @classmethod
-    def read_records(
-        cls,
-        files: Sequence[PieceFile],
-        numbers: NDArray[np.int64],
-        starts: NDArray[np.uint64],
-        stops: NDArray[np.uint64],
-        *,
-        verify: bool,
-    ) -> tuple[Packed, RecordFault | None]:
-        """Row i: the data of the TFRecord from `starts[i]` to `stops[i]` of `files[numbers[i]]`.
-
-        Gives the rows up to the first that is wrong, and what is wrong with it. One native call for all of them.
-        Raises: ReadError: a file has changed.
-        """
-        for number in np.unique(numbers).tolist():
-            file = files[number]
-            try:
-                file._file.check(file._reader.size())
-            except OSError as error:
-                raise error if isinstance(error, ReadError) else unreadable(file._file.path, error) from error
-        return read_records([file._reader for file in files], numbers, starts, stops, verify=verify)

@@ -14,9 +14,6 @@ from penstock.formats.record_errors import record_error
 from penstock.formats.streams import ByteStream
 from penstock.kernels.record import HEADER_BYTES, UNKNOWN_LEFT, RecordFault, scan_records
 
-READ_BYTES = 512 * 1024
-"""Read at once: large enough that calls do not count, small enough to stay in the caches until it is checked."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordChunk:

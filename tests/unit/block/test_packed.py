@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from penstock.block.block import Block, concat_blocks
 from penstock.block.columns import BytesColumn, PackedColumn, concat_columns, object_array
 from penstock.block.origin import SourceOrigins
-from penstock.block.packed import Packed, concat_packed, gather_packed, packed_objects
+from penstock.block.packed import Packed, Scattered, gather_packed, joined_packed, packed_objects
 from penstock.block.spec import BYTES
 from penstock.block.tree import LEAF
 
@@ -56,6 +56,15 @@ def test_packed_columns_are_joined(parts: list[list[bytes]]) -> None:
     joined = concat_columns([column_of(rows) for rows in parts])
     assert isinstance(joined, PackedColumn)
     assert joined.rows() == every
+    for chosen in (np.arange(len(every)), np.arange(len(every))[::-3], np.arange(len(every))[1:2]):
+        taken = joined.take(chosen)
+        assert taken.rows() == [every[number] for number in chosen]
+        assert taken.nbytes == BytesColumn(object_array(taken.rows()), BYTES).nbytes
+        packed: Any = PackedColumn(taken.packed)
+        assert packed.rows() == taken.rows()
+    assert [joined.row(number) for number in range(len(every))] == every
+    assert joined.slice(1, 4).rows() == every[1:4]
+    assert concat_columns([joined.slice(0, 2), joined]).rows() == [*every[:2], *every]
     mixed: Any = concat_columns([column_of(parts[0]), *(BytesColumn(object_array(rows), BYTES) for rows in parts[1:])])
     assert mixed.rows() == every
 
@@ -78,9 +87,22 @@ def test_packed_block_is_a_block() -> None:
     assert list(concat_blocks([block, block.slice(1, 3)]).elements()) == [*rows, *rows[1:]]
 
 
+def test_joined_rows_share_their_buffers() -> None:
+    column = column_of([b"a", b"b", b"c"])
+    other = column_of([b"d"])
+    joined: Any = concat_columns([column.slice(0, 1), other, column.slice(2, 3)])
+    assert [id(buffer) for buffer in joined.scattered.buffers] == [id(each.packed.data) for each in (column, other)]
+    assert joined.packed.data.tobytes() == b"adc"
+    assert joined.packed is joined.packed
+
+
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 99), (99, 99), (-(2**63), 2**63 - 1)])
-def test_row_outside_the_buffer_is_refused(start: int, stop: int) -> None:
-    packed = Packed(np.zeros(9, np.uint8), np.array([start]), np.array([stop]))
-    for use in (packed_objects, gather_packed, lambda each: concat_packed([each])):
-        with pytest.raises(ValueError, match="outside"):
-            use(packed)
+def test_row_outside_its_buffer_is_refused(start: int, stop: int) -> None:
+    buffers = (np.zeros(9, np.uint8), np.zeros(200, np.uint8))
+    starts, stops = np.array([start]), np.array([stop])
+    for rows in (Scattered(buffers, None, starts, stops), Scattered(buffers, np.array([0]), starts, stops)):
+        for use in (packed_objects, gather_packed, lambda each: joined_packed([each]) and gather_packed(each)):
+            with pytest.raises(ValueError, match="outside"):
+                use(rows)
+    with pytest.raises(ValueError, match="outside"):
+        packed_objects(Scattered(buffers, np.array([2]), np.array([0]), np.array([0])))

@@ -76,13 +76,16 @@ def test_records_are_read_by_their_places(tmp_path_factory: pytest.TempPathFacto
     )
     rows = data.draw(st.lists(st.integers(0, len(records) - 1), max_size=12)) if records else []
     numbers = np.array([data.draw(st.integers(0, 1)) for _ in rows], np.int64)
-    packed, fault = record.read_records(files, numbers, bounds[:-1][rows], bounds[1:][rows], verify=True)
-    assert fault is None
-    found = [packed.data[start:stop].tobytes() for start, stop in zip(packed.starts, packed.stops, strict=True)]
-    assert found == [records[row] for row in rows]
+    maps = [np.frombuffer(file_of(records), np.uint8)] * 2
+    for read, sources in ((record.read_records, files), (record.gather_records, maps)):
+        packed, fault = read(sources, numbers, bounds[:-1][rows], bounds[1:][rows], verify=True)
+        assert fault is None
+        found = [packed.data[start:stop].tobytes() for start, stop in zip(packed.starts, packed.stops, strict=True)]
+        assert found == [records[row] for row in rows]
 
 
-def test_places_that_hold_no_record_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_places_that_hold_no_record_are_told(tmp_path: Path, is_mapped: bool) -> None:
     content = bytearray(file_of([b"one", b"two", b"three"]))
     content[19 + 12] ^= 1
     (tmp_path / "file").write_bytes(content)
@@ -91,7 +94,11 @@ def test_places_that_hold_no_record_are_told(tmp_path: Path) -> None:
     def read(*places: tuple[int, int], verify: bool = True) -> tuple[int, RecordFault | None]:
         starts, stops = (np.array([place[side] for place in places], np.uint64) for side in (0, 1))
         numbers = np.zeros(len(places), np.int64)
-        packed, fault = record.read_records([file], numbers, starts, stops, verify=verify)
+        if is_mapped:
+            view = np.frombuffer(bytes(content), np.uint8)
+            packed, fault = record.gather_records([view], numbers, starts, stops, verify=verify)
+        else:
+            packed, fault = record.read_records([file], numbers, starts, stops, verify=verify)
         return len(packed.starts), fault
 
     assert read((38, 59), (0, 19)) == (2, None)
@@ -100,10 +107,10 @@ def test_places_that_hold_no_record_are_told(tmp_path: Path) -> None:
         (((0, 19), (19, 38)), "data"),
         (((0, 19), (0, 38)), "other"),
         (((0, 19), (1, 19)), "length"),
-        (((0, 19), (19, 19)), "cut"),
-        (((0, 19), (19, 10)), "cut"),
-        (((0, 19), (38, 99)), "unread"),
-        (((0, 19), (2**64 - 9, 2**64 - 1)), "unread"),
+        (((0, 19), (19, 19)), "other" if is_mapped else "cut"),
+        (((0, 19), (19, 10)), "other" if is_mapped else "cut"),
+        (((0, 19), (38, 99)), "other" if is_mapped else "unread"),
+        (((0, 19), (2**64 - 9, 2**64 - 1)), "cut" if is_mapped else "unread"),
     ):
         good, fault = read(*places)
         assert fault is not None

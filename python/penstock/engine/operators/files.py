@@ -31,12 +31,15 @@ from penstock.errors import PenstockError, ReadError
 from penstock.formats.files import LocalFile, MappedFile, PieceFile
 from penstock.formats.lines import not_text
 from penstock.formats.record_errors import record_error
+from penstock.formats.record_index import Bounds
+from penstock.formats.record_places import RecordPlaces
 from penstock.formats.turns import Turns
 from penstock.graph.node import Node
 from penstock.graph.nodes import ArrayFile, IndexedLines, IndexedTFRecords, RecordFiles
 from penstock.kernels.gather import gather_windows
 
 Opened = TypeVar("Opened")
+_JOINED_BOUNDS_BYTES = 128 * 2**20  # up to here all places of records are looked up at once, else file by file
 
 
 class OpenOnce(Generic[Opened]):
@@ -198,22 +201,20 @@ class IndexedTFRecordsOperator(SourceOperator):
         counts = np.array(self.node.counts, dtype=np.int64)
         self._stops = np.cumsum(counts)
         self._starts = self._stops - counts
+        is_small = 8 * int(counts.sum()) <= _JOINED_BOUNDS_BYTES
+        self._all_bounds = np.concatenate(self._bounds) if is_small and self._bounds else None
         cycle_length = self.node.cycle_length
         self._turns = None if cycle_length is None else Turns(self.node.counts, cycle_length)
-        self._files = OpenOnce(lambda: [PieceFile(file) for file in self.node.files])
+        self._places = RecordPlaces(self.node.files)
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         origins = self.origins(positions, scope)
         if not len(positions):
             return empty_block(origins)
         numbers, within = self._locate(positions)
-        starts, stops = np.empty(len(positions), np.uint64), np.empty(len(positions), np.uint64)
-        for number in np.unique(numbers).tolist():
-            places = numbers == number
-            starts[places] = self._bounds[number][within[places]]
-            stops[places] = self._bounds[number][within[places] + 1]
+        starts, stops = self._bounds_of(numbers, within)
         try:
-            packed, fault = PieceFile.read_records(self._files.get(), numbers, starts, stops, verify=self.node.verify)
+            packed, fault = self._places.read(numbers, starts, stops, verify=self.node.verify)
         except ReadError as error:
             raise error.at(self.node.label) from error
         if fault is None:
@@ -222,6 +223,18 @@ class IndexedTFRecordsOperator(SourceOperator):
         failure = Failure(record_error(file, fault, int(starts[fault.at])).at(self.node.label))
         good = origins.take(np.arange(fault.at, dtype=np.int64))
         return Block(LEAF, (PackedColumn(packed),), good, failure) if fault.at else empty_block(good, failure)
+
+    def _bounds_of(self, numbers: Indices, within: Indices) -> tuple[Bounds, Bounds]:
+        """Where each record begins and ends in its file."""
+        if self._all_bounds is not None:
+            at = self._starts[numbers] + numbers + within  # a file has one bound more than records
+            return self._all_bounds[at], self._all_bounds[at + 1]
+        starts, stops = np.empty(len(within), np.uint64), np.empty(len(within), np.uint64)
+        for number in np.unique(numbers).tolist():
+            places = np.flatnonzero(numbers == number)
+            starts[places] = self._bounds[number][within[places]]
+            stops[places] = self._bounds[number][within[places] + 1]
+        return starts, stops
 
     def _locate(self, positions: Indices) -> tuple[Indices, Indices]:
         """The number of the file that each record is in, and its number there."""
