@@ -176,7 +176,7 @@ class TextWriter:
 
     def write(self, positions: Indices, column: Column) -> None:
         if isinstance(column, PackedColumn):
-            packed = gather_packed(column.packed)
+            packed = gather_packed(column.scattered)
             self._items.append(positions, packed.data, packed.stops - packed.starts)
             return
         rows = column.rows()
