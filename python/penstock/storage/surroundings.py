@@ -95,7 +95,10 @@ class reading_for:  # noqa: N801  # it reads as the function it is like; a gener
 
 
 class expecting:  # noqa: N801  # as above
-    """While open, `expected` says what this thread may read next; None: nothing is known."""
+    """While open, `expected` says what this thread may read next; None: nothing is known.
+
+    What a block may read goes before what some of its rows may.
+    """
 
     __slots__ = ("_expected", "_previous")
 
@@ -106,6 +109,9 @@ class expecting:  # noqa: N801  # as above
     def __enter__(self) -> None:
         around = _place.surroundings
         self._previous, around.expected = around.expected, self._expected
+        outer, inner = self._previous, self._expected
+        if outer is not None and inner is not None and inner.urls[0] in outer.urls:
+            around.expected = outer
 
     def __exit__(self, *raised: object) -> None:
         _place.surroundings.expected = self._previous

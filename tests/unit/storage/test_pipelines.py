@@ -86,7 +86,16 @@ def test_each_object_is_read_about_once(server: ObjectServer) -> None:
         assert len(list(iterator)) == 99
         (skipped,) = iterator.skipped
     assert "/50" in skipped.error
+    assert "404 Not Found" in skipped.error
     assert max(len(server.gets(f"/{number}")) for number in range(100)) == 1
+
+
+def test_the_first_rows_cost_one_round_trip(server: ObjectServer) -> None:
+    """A function is tried on its first rows before it is compiled: these are asked for with the rest of their block."""
+    urls = served(server, 8)
+    server.hold_for = 8
+    assert len(list(ps.Dataset.from_tensor_slices(urls).map(READS["compiled"]))) == 8
+    assert len(server.gets()) == 8
 
 
 def test_functions_that_read_few_rows_are_found_out(server: ObjectServer) -> None:

@@ -19,10 +19,12 @@ from penstock.block.columns import ArrayColumn, BytesColumn, Column
 from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import run_program, same_columns
+from penstock.engine.operators.urls import expected_of
 from penstock.ops.program import Program
 from penstock.optimize.fuse_images import exact
 from penstock.optimize.programs import optimize_program
 from penstock.rng import BlockStreams
+from penstock.storage.surroundings import Habit, expecting
 from penstock.trace.tracer import Call, Untraced, trace
 
 _CHECKED_ROWS = 2
@@ -81,7 +83,8 @@ class Compiled:
             with self._lock:
                 found = self._found.get(kind)
                 if found is None:
-                    found = self._compile(block, streams.keys, eager, allocate)
+                    with expecting(expected_of(block, Habit())):  # its first rows are tried, and soon all are wanted
+                        found = self._compile(block, streams.keys, eager, allocate)
                     if found is not RAISED:
                         self._found[kind] = found
         return found

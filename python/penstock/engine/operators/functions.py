@@ -6,7 +6,6 @@ origin and the verb's line; with `on_error="skip"` the element is dropped and to
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,14 +31,14 @@ from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
 from penstock.engine.operators.compiled import RAISED, Compiled
+from penstock.engine.operators.urls import expected_of
 from penstock.engine.scope import Destination, Scope, Seen, Skipped, agree
 from penstock.errors import PenstockError, StructureError, UserFunctionError
 from penstock.graph.node import Node, Signature
 from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
 from penstock.kernels.stream import copy_streamed
 from penstock.rng import BlockStreams, Rng, UInt64s, element_scope
-from penstock.storage.surroundings import Expected, Habit, expecting
-from penstock.storage.url import is_remote
+from penstock.storage.surroundings import Habit, expecting
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
 from penstock.trace.tracer import Untraced, obstacle
@@ -80,7 +79,7 @@ class _Calls:
         key = scope.key("map", self.node.number, self.seed)
         splat = isinstance(block.structure.kind, type) and block.structure.kind is not dict
         elements = block.elements()
-        with element_scope(key, ids) as current, expecting(self._urls(block)):
+        with element_scope(key, ids) as current, expecting(expected_of(block, self._habit)):
             while True:
                 try:
                     for element in elements:
@@ -108,13 +107,6 @@ class _Calls:
                     leave_out(self.node, block, row, error, scope, place=place)
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
-
-    def _urls(self, block: Block) -> Expected | None:
-        """What the rows may read, where a leaf holds URLs: they are read together when the first of them is."""
-        for column in block.columns:
-            if isinstance(column, BytesColumn) and column.values.ndim == 1 and is_remote(_as_text(column.row(0))):
-                return Expected(tuple(map(_as_text, column.rows())), self._habit) if self._habit.is_worth_it else None
-        return None
 
     def wrap(self, block: Block, row: int, error: Exception) -> PenstockError:
         kind = "the function" if isinstance(self.node, Map) else "the predicate"
@@ -145,10 +137,6 @@ class _Calls:
             except Exception as again:  # noqa: BLE001  # raised below, if it is the last
                 error = again
         raise error
-
-
-def _as_text(value: Any) -> str:
-    return os.fsdecode(value) if isinstance(value, bytes | str) else ""
 
 
 def _rng(key: int, ids: Callable[[], UInt64s], row: int) -> Rng:
