@@ -31,11 +31,14 @@ from penstock.ops.registry import OPS
 
 _SHOWN = 60
 _NAMED_PARTS = 50
+_FEW = 16
 _LONGEST_PATH = 4096
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+_FLAT = frozenset((bool, int, float, str, bytes, type(None)))
 _OF_A_CLASS = frozenset(
     "__dict__ __weakref__ __module__ __doc__ __firstlineno__ __static_attributes__ __annotations__ __annotate__ "
     "__annotate_func__ __annotations_cache__ __abstractmethods__ _abc_impl __qualname__ __slots__ "
+    "__dataclass_fields__ __dataclass_params__ "
     "__match_args__".split()
 )
 _TENSORS = frozenset({"torch", "tensorflow", "jax", "jaxlib"})
@@ -79,6 +82,8 @@ class Contents:
             self._note_path(value)
             text = repr(value)
             return text if len(text) <= _SHOWN else f"{type(value).__name__} {digest(text.encode('utf-8', 'replace'))}"
+        if type(value) is tuple and len(value) < _FEW and _is_flat(value):
+            return self._several("tuple", value, path)  # a million of these need not be remembered
         if id(value) in self._seen:
             return self._seen[id(value)][0]
         self._seen[id(value)] = (f"again #{len(self._seen)}", value)
@@ -97,7 +102,7 @@ class Contents:
             return f"dtype {value.str if value.kind != 'V' else value.name}"
         if isinstance(value, tuple | list) and type(value) in (tuple, list):
             return self._several(type(value).__name__, value, path)
-        if isinstance(value, dict) and type(value) is dict:
+        if type(value) in (dict, types.MappingProxyType):
             pairs = [part for item in value.items() for part in item]
             return self._several("dict", pairs, path)
         if type(value) in (set, frozenset):
@@ -126,6 +131,9 @@ class Contents:
 
     def _several(self, kind: str, parts: Any, path: str) -> str:
         """The text of parts in order."""
+        if len(parts) >= _FEW and _is_flat(parts):
+            self.paths |= dict.fromkeys(p for p in parts if type(p) is str and os.sep in p and len(p) < _LONGEST_PATH)
+            return f"{kind} of {len(parts)} {digest(repr(parts).encode('utf-8', 'surrogatepass'))}"
         texts = [self._of(part, path) for part in parts]
         short = f"{kind}({', '.join(texts)})"
         return short if len(short) <= _SHOWN else f"{kind} {digest(repr(texts).encode())}"
@@ -286,6 +294,11 @@ class Contents:
             rest[0] = name
         parts = [make, *arguments, *(list(part) if isinstance(part, Iterator) else part for part in rest)]
         return self._several(type(value).__name__, parts, path)
+
+
+def _is_flat(parts: Any) -> bool:
+    """Whether nothing in it has parts of its own."""
+    return set(map(type, parts)) <= _FLAT
 
 
 def digest(data: Any) -> str:
