@@ -40,9 +40,13 @@ class Scattered(NamedTuple):
         return int(self.stops.sum() - self.starts.sum())
 
     def rows(self, which: Places | slice) -> Scattered:
-        """Some of the rows, over the same buffers."""
-        numbers = None if self.numbers is None else self.numbers[which]
-        return Scattered(self.buffers, numbers, self.starts[which], self.stops[which])
+        """Some of the rows, over those of the buffers that they are in."""
+        starts, stops = self.starts[which], self.stops[which]
+        if self.numbers is None:
+            return Scattered(self.buffers, None, starts, stops)
+        used, numbers = np.unique(self.numbers[which], return_inverse=True)
+        buffers = tuple(self.buffers[number] for number in used.tolist()) or self.buffers[:1]
+        return Scattered(buffers, numbers.astype(np.int64, copy=False) if len(used) > 1 else None, starts, stops)
 
 
 def packed_objects(rows: Scattered) -> list[bytes]:

@@ -96,6 +96,17 @@ def test_joined_rows_share_their_buffers() -> None:
     assert joined.packed is joined.packed
 
 
+def test_buffers_that_no_row_is_in_are_let_go() -> None:
+    column: Any = column_of([b"a", b"b"])
+    for number in range(20):
+        column = concat_columns([column.slice(1, len(column)), column_of([b"%d" % number])])
+        assert len(column.scattered.buffers) <= 2
+    assert column.rows() == [b"18", b"19"]
+    for rows in (column.slice(1, 2), column.slice(2, 2), concat_columns([column] * 2).take(np.array([1, 1, 1]))):
+        assert len(rows.scattered.buffers) == 1
+        assert rows.scattered.numbers is None
+
+
 @pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 1), (0, 99), (99, 99), (-(2**63), 2**63 - 1)])
 def test_row_outside_its_buffer_is_refused(start: int, stop: int) -> None:
     buffers = (np.zeros(9, np.uint8), np.zeros(200, np.uint8))
