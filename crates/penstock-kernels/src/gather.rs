@@ -59,6 +59,51 @@ unsafe fn copy_fixed<const BYTES: usize>(src: *const u8, indices: &[i64], dst: *
     }
 }
 
+/// Check that row `rows[i]` is one of source `parts[i]`, for sources of `counts` rows.
+pub fn check_parts(parts: &[i64], rows: &[i64], counts: &[usize]) -> Result<(), RowOutOfRange> {
+    check(parts, counts.len())?;
+    for (at, (&part, &index)) in parts.iter().zip(rows).enumerate() {
+        let rows = counts[part as usize];
+        if index as u64 >= rows as u64 {
+            return Err(RowOutOfRange { at, index, rows });
+        }
+    }
+    Ok(())
+}
+
+/// Copy row `rows[i]` of source `parts[i]` to row i of `dst`, all of `row_bytes` bytes.
+///
+/// # Safety
+/// Parts and rows were checked (`check_parts`) against what each source is readable for; `dst` is writable for
+/// `rows.len() * row_bytes` bytes and overlaps no source. None needs to be aligned.
+pub unsafe fn copy_rows_of(sources: &[*const u8], parts: &[i64], rows: &[i64], row_bytes: usize, dst: *mut u8) {
+    // SAFETY: the caller's promise, passed on; the width is the row's own.
+    unsafe {
+        match row_bytes {
+            1 => copy_fixed_of::<1>(sources, parts, rows, dst),
+            2 => copy_fixed_of::<2>(sources, parts, rows, dst),
+            4 => copy_fixed_of::<4>(sources, parts, rows, dst),
+            8 => copy_fixed_of::<8>(sources, parts, rows, dst),
+            _ => {
+                for (slot, (&part, &row)) in parts.iter().zip(rows).enumerate() {
+                    let from = sources[part as usize].add(row as usize * row_bytes);
+                    std::ptr::copy_nonoverlapping(from, dst.add(slot * row_bytes), row_bytes);
+                }
+            }
+        }
+    }
+}
+
+unsafe fn copy_fixed_of<const BYTES: usize>(sources: &[*const u8], parts: &[i64], rows: &[i64], dst: *mut u8) {
+    for (slot, (&part, &row)) in parts.iter().zip(rows).enumerate() {
+        // SAFETY: part, row and slot are inside by the promise of `copy_rows_of`; [u8; N] has no alignment.
+        unsafe {
+            let from = sources[part as usize].add(row as usize * BYTES).cast::<[u8; BYTES]>();
+            *dst.add(slot * BYTES).cast::<[u8; BYTES]>() = *from;
+        }
+    }
+}
+
 /// Check that `count` windows of `width` bytes, each `stride` after the one before, lie in `bytes` bytes.
 pub fn windows_fit(count: usize, stride: usize, width: usize, bytes: usize) -> bool {
     count == 0
@@ -122,6 +167,35 @@ mod tests {
                 indices.iter().flat_map(|&i| &src[i as usize * row_bytes..][..row_bytes]).copied().collect();
             assert_eq!(dst, expected, "row_bytes={row_bytes}");
         }
+    }
+
+    #[test]
+    fn rows_of_several_sources_are_copied_in_order() {
+        for row_bytes in [0, 1, 2, 3, 4, 8, 13] {
+            let sources: Vec<Vec<u8>> =
+                [5usize, 1, 9].iter().map(|&rows| (0..rows * row_bytes).map(|i| (i * 7 + rows) as u8).collect()).collect();
+            let parts = [2, 0, 0, 1, 2, 2];
+            let rows = [8, 4, 0, 0, 0, 3];
+            check_parts(&parts, &rows, &[5, 1, 9]).unwrap();
+            let starts: Vec<*const u8> = sources.iter().map(|source| source.as_ptr()).collect();
+            let mut dst = vec![0; rows.len() * row_bytes];
+            // SAFETY: parts and rows were checked; dst has room for each.
+            unsafe { copy_rows_of(&starts, &parts, &rows, row_bytes, dst.as_mut_ptr()) };
+            let expected: Vec<u8> = parts
+                .iter()
+                .zip(&rows)
+                .flat_map(|(&part, &row)| &sources[part as usize][row as usize * row_bytes..][..row_bytes])
+                .copied()
+                .collect();
+            assert_eq!(dst, expected, "row_bytes={row_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_row_or_a_part_that_is_not_there_is_named() {
+        assert_eq!(check_parts(&[0, 1], &[4, 1], &[5, 1]), Err(RowOutOfRange { at: 1, index: 1, rows: 1 }));
+        assert_eq!(check_parts(&[0, 2], &[4, 0], &[5, 1]), Err(RowOutOfRange { at: 1, index: 2, rows: 2 }));
+        assert_eq!(check_parts(&[0], &[-1], &[5]), Err(RowOutOfRange { at: 0, index: -1, rows: 5 }));
     }
 
     #[test]

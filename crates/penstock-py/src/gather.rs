@@ -2,7 +2,9 @@
 
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, flags::NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use penstock_kernels::gather::{check, copy_rows, copy_windows, windows_fit, RowOutOfRange};
+use penstock_kernels::gather::{
+    check, check_parts, copy_rows, copy_rows_of, copy_windows, windows_fit, RowOutOfRange,
+};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -140,6 +142,94 @@ pub fn gather_rows<'py>(
             // and a referenced ndarray is not resized.
             unsafe { copy_rows(from.start as *const u8, part, row_bytes, target.start as *mut u8) };
             first += target.rows;
+        }
+        Ok(())
+    })
+    .map_err(row_error)
+}
+
+/// A column of several sources: their memory, and that of the arrays its rows are copied to.
+struct Column {
+    sources: Vec<Memory>,
+    targets: Vec<Memory>,
+    row_bytes: usize,
+}
+
+impl Column {
+    fn of(sources: &[Bound<'_, PyUntypedArray>], outs: &[Bound<'_, PyUntypedArray>]) -> PyResult<Self> {
+        let Some(first) = sources.first() else {
+            return Err(PyValueError::new_err("a column has no sources"));
+        };
+        let row_bytes = first.shape().iter().skip(1).product::<usize>() * first.dtype().itemsize();
+        let mut column = Self { sources: Vec::with_capacity(sources.len()), targets: Vec::new(), row_bytes };
+        for (number, source) in sources.iter().enumerate() {
+            let memory = Memory::of(source, &format!("source {number}"))?;
+            if memory.rows.checked_mul(row_bytes) != Some(memory.bytes) {
+                return Err(PyValueError::new_err(format!("source {number} has other rows than the first")));
+            }
+            column.sources.push(memory);
+        }
+        for (number, out) in outs.iter().enumerate() {
+            let memory = check_out(first, column.sources[0], out, number)?;
+            if column.sources.iter().any(|source| memory.overlaps(*source)) {
+                return Err(PyValueError::new_err(format!("outs[{number}] shares memory with a source")));
+            }
+            column.targets.push(memory);
+        }
+        Ok(column)
+    }
+}
+
+/// Row `rows[i]` of source `parts[i]` of every column, copied one after another into the column's outs.
+#[pyfunction]
+pub fn gather_parts<'py>(
+    py: Python<'py>,
+    sources: Vec<Vec<Bound<'py, PyUntypedArray>>>,
+    parts: PyReadonlyArray1<'py, i64>,
+    rows: PyReadonlyArray1<'py, i64>,
+    outs: Vec<Vec<Bound<'py, PyUntypedArray>>>,
+) -> PyResult<()> {
+    if sources.len() != outs.len() || parts.len() != rows.len() {
+        return Err(PyValueError::new_err("sources and outs, or parts and rows, are not of one length"));
+    }
+    let columns =
+        sources.iter().zip(&outs).map(|(sources, outs)| Column::of(sources, outs)).collect::<PyResult<Vec<_>>>()?;
+    let (parts, rows) = (parts.as_array().to_vec(), rows.as_array().to_vec());
+    let Some(first) = columns.first() else {
+        return Ok(());
+    };
+    let counts: Vec<usize> = first.sources.iter().map(|source| source.rows).collect();
+    for column in &columns {
+        let room = column.targets.iter().map(|target| target.rows).sum::<usize>();
+        if room != rows.len() {
+            return Err(PyValueError::new_err(format!("outs have {room} rows in all, expected {}", rows.len())));
+        }
+        if !column.sources.iter().map(|source| source.rows).eq(counts.iter().copied()) {
+            return Err(PyValueError::new_err("the sources of two columns differ in their rows"));
+        }
+    }
+    py.detach(|| {
+        check_parts(&parts, &rows, &counts)?;
+        for column in &columns {
+            let starts: Vec<*const u8> = column.sources.iter().map(|source| source.start()).collect();
+            let mut first = 0;
+            for target in &column.targets {
+                let last = first + target.rows;
+                // SAFETY: every part and row is one of the column's sources (`check_parts`; all columns have the same
+                // counts), each of whose rows has row_bytes bytes; the target has last - first such rows, is writable
+                // and overlaps no source (`Column::of`); all are referenced until this call returns, and a referenced
+                // ndarray is not resized.
+                unsafe {
+                    copy_rows_of(
+                        &starts,
+                        &parts[first..last],
+                        &rows[first..last],
+                        column.row_bytes,
+                        target.start as *mut u8,
+                    )
+                };
+                first = last;
+            }
         }
         Ok(())
     })

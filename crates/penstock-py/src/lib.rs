@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::fused::{fused_images, fused_pixels, jpeg_shapes};
     #[pymodule_export]
-    use crate::gather::{gather_rows, gather_windows};
+    use crate::gather::{gather_parts, gather_rows, gather_windows};
     #[pymodule_export]
     use crate::pack::{assign_bins, mark_segments, place_rows, place_spans};
     #[pymodule_export]

@@ -35,3 +35,23 @@ def gather_windows(
     `pread` gave 750 M (one core, measured once with a program of 30 lines).
     """
     _native.gather_windows(src, windows, np.ascontiguousarray(indices, dtype=np.int64), list(outs))
+
+
+def gather_parts(
+    sources: Sequence[Sequence[NDArray[Any]]],
+    parts: NDArray[np.integer],
+    rows: NDArray[np.integer],
+    outs: Sequence[Sequence[NDArray[Any]]],
+) -> None:
+    """Copy row `rows[i]` of `sources[c][parts[i]]` for all i into the arrays of `outs[c]`, for every column c.
+
+    Shapes: sources [columns][k] arrays [n_k, ...], the same n_k in all columns; parts [m] in [0, k); rows [m] in
+    [0, n_part); outs [columns] lists of arrays whose rows are m in all, of the column's dtype and row shape. All are
+    C-contiguous, without Python objects; outs are writable and share no memory with sources.
+    Raises: IndexError: a part or row that is not there; ValueError, TypeError: arrays that do not fit. Nothing was
+    copied then.
+    Cost: one pass over the rows of each column; releases the GIL. About 60 ns an array and call.
+    """
+    _native.gather_parts(
+        sources, np.ascontiguousarray(parts, dtype=np.int64), np.ascontiguousarray(rows, dtype=np.int64), outs
+    )

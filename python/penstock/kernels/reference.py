@@ -117,6 +117,20 @@ def gather_windows(
             out[place] = src[start : start + width]
 
 
+def gather_parts(
+    sources: Sequence[Sequence[NDArray[Any]]],
+    parts: NDArray[np.integer],
+    rows: NDArray[np.integer],
+    outs: Sequence[Sequence[NDArray[Any]]],
+) -> None:
+    """Twin of `kernels.gather.gather_parts`."""
+    for arrays, targets in zip(sources, outs, strict=True):
+        picked = iter([arrays[part][row] for part, row in zip(parts.tolist(), rows.tolist(), strict=True)])
+        for target in targets:
+            for place in range(len(target)):
+                target[place] = next(picked)
+
+
 def resize_bilinear(images: NDArray[Any], height: int, width: int, antialias: bool = False) -> NDArray[np.float32]:
     """Resize by a weight matrix for each axis, in float64."""
     down = _resize_weights(images.shape[-3], height, antialias)
