@@ -31,6 +31,7 @@ from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDatas
 from penstock.rng import Rng
 from penstock.trace.demand import function
 from penstock.verbs.saving import export, load
+from penstock.verbs.source import Source
 
 TensorSpec = Spec
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ __all__ = [
     "RemoteOptions",
     "Retry",
     "Rng",
+    "Source",
     "Spec",
     "TFRecordDataset",
     "TensorSpec",

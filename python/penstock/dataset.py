@@ -26,6 +26,7 @@ from penstock.session import (
 from penstock.verbs.distribution import DistributionVerbs, require_own_part
 from penstock.verbs.element import ElementVerbs
 from penstock.verbs.files import FileVerbs
+from penstock.verbs.formats import FormatVerbs
 from penstock.verbs.grouping import GroupingVerbs
 from penstock.verbs.keeping import KeepingVerbs
 from penstock.verbs.mixing import MixingVerbs
@@ -63,6 +64,7 @@ class _Epochs:
 class Dataset(
     SourceVerbs,
     FileVerbs,
+    FormatVerbs,
     MixingVerbs,
     ElementVerbs,
     StatefulVerbs,

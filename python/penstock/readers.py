@@ -21,11 +21,10 @@ from penstock.formats.csv_rows import CsvColumn, CsvForm
 from penstock.formats.files import LocalFile, RemoteFile, measured_all
 from penstock.formats.lines import require_encoding
 from penstock.formats.records import RecordLayout
-from penstock.formats.streams import COMPRESSIONS
 from penstock.graph.node import Node, SignatureMemo
 from penstock.graph.nodes import CsvRows, FlatMap, Interleave, Lines, PackedRecords, RecordFiles, TFRecords
 from penstock.options import AUTOTUNE, require_integer
-from penstock.verbs.base import require_parallelism
+from penstock.verbs.base import require_compression, require_parallelism
 from penstock.verbs.nested import DEFAULT_CYCLE_LENGTH, node_of
 
 Filenames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
@@ -49,7 +48,7 @@ def TextLineDataset(  # noqa: N802  # tf.data's name, a class there
     where = user_location()
     verb = "TextLineDataset"
     said: dict[str, Any] = {
-        "compression": _compression(verb, compression_type, where),
+        "compression": require_compression(verb, compression_type, where),
         "buffer_bytes": require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where),
         "encoding": require_encoding(verb, encoding, where),
     }
@@ -85,7 +84,7 @@ def TFRecordDataset(  # noqa: N802  # tf.data's name, a class there
     if not (index is None or index is False or isinstance(index, str | os.PathLike)):
         raise InvalidArgumentError(f"{verb}: index", got=repr(index), expected="None, False or a folder", where=where)
     said: dict[str, Any] = {
-        "compression": _compression(verb, compression_type, where),
+        "compression": require_compression(verb, compression_type, where),
         "buffer_bytes": require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where),
         "verify": bool(verify),
         "may_index": index is not False,
@@ -119,7 +118,7 @@ def FixedLengthRecordDataset(  # noqa: N802, PLR0917  # tf.data's name, a class 
         require_integer(verb, "header_bytes", header_bytes, minimum=0, optional=True, where=where) or 0,
         require_integer(verb, "footer_bytes", footer_bytes, minimum=0, optional=True, where=where) or 0,
     )
-    compression = _compression(verb, compression_type, where)
+    compression = require_compression(verb, compression_type, where)
     buffer = require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where)
 
     def make(files: tuple[LocalFile, ...]) -> Node:
@@ -169,7 +168,7 @@ def CsvDataset(  # noqa: N802, PLR0917  # tf.data's name, a class there, and its
     places, width = _places(count, select_cols, exclude_cols, where)
     columns = tuple(_csv_column(place, said, where) for place, said in zip(places, record_defaults, strict=True))
     said: dict[str, Any] = {
-        "compression": _compression(verb, compression_type, where),
+        "compression": require_compression(verb, compression_type, where),
         "buffer_bytes": require_integer(verb, "buffer_size", buffer_size, minimum=0, optional=True, where=where),
         "form": CsvForm(columns, width, bool(header), field_delim, bool(use_quote_delim), na_value),
         "on_error": _on_error(verb, on_error, where),
@@ -229,13 +228,6 @@ def _files(verb: str, filenames: Any, where: Location) -> tuple[LocalFile, ...]:
         return tuple(measured_all([os.fsdecode(name) for name in names]))
     except PenstockError as error:
         raise error.at(f"{verb} at {where}") from error.__cause__
-
-
-def _compression(verb: str, value: Any, where: Location) -> str:
-    if value is None or value in COMPRESSIONS:
-        return value or ""
-    expected = '"GZIP", "ZLIB", "" or None'
-    raise InvalidArgumentError(f"{verb}: compression_type", got=repr(value), expected=expected, where=where)
 
 
 def _on_error(verb: str, value: Any, where: Location) -> Any:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
+import json
+import tarfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
@@ -38,6 +43,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_tfrecords(root / "a.tfrecord.gz", 17, "GZIP")
     (root / "rows.csv").write_bytes(b"n,x,text\n" + b"".join(b'%d,%d.5,"row, %d"\n' % (n, n, n) for n in range(21)))
     (root / "bad.csv").write_bytes(b"".join(b"%d,%s\n" % (n, b"x" if n % 3 else b"7") for n in range(20)))
+    _write_tables(root)
+    _write_shards(root)
     return root
 
 
@@ -45,6 +52,35 @@ def write_tfrecords(path: Path, count: int, kind: str | None = None) -> None:
     with ps.io.TFRecordWriter(path, kind) as writer:
         for number in range(count):
             writer.write(b"%s %d" % (path.name.encode(), number) + b"." * (number % 5))
+
+
+def _write_tables(root: Path) -> None:
+    """table.parquet in row groups of 5, table.arrow in batches of 5; a.jsonl."""
+    numbers = range(23)
+    table = pa.table(
+        {
+            "n": pa.array(numbers, pa.int32()),
+            "t": [f"é{n}" for n in numbers],
+            "l": [list(range(n % 3)) for n in numbers],
+            "hole": [None if n % 7 == 3 else n for n in numbers],
+        }
+    )
+    pq.write_table(table, root / "table.parquet", row_group_size=5)
+    with pa.ipc.new_file(root / "table.arrow", table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+    rows = [{"n": n, "t": f"é{n}", "o": {"x": n / 2}} for n in numbers]
+    (root / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _write_shards(root: Path) -> None:
+    """a.tar, also packed, and b.tar: samples of two fields."""
+    for name, first in (("a.tar", 0), ("b.tar", 13)):
+        with tarfile.open(root / name, "w") as tar:
+            for member, data in ((f"{n}.{field}", f"{field}{n}".encode()) for n in range(first, 17) for field in "xy"):
+                info = tarfile.TarInfo(member)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    (root / "a.tar.gz").write_bytes(gzip.compress((root / "a.tar").read_bytes()))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -514,6 +514,36 @@ case(
     streams="CsvDataset",
 )
 case("rows_skipped", lambda files: ps.CsvDataset(files / "bad.csv", [int, [0]], on_error="skip"), streams="CsvDataset")
+case("parquet", lambda files: Dataset.from_parquet(files / "table.parquet", ["n", "t", "l"]), ragged=True)
+case(
+    "parquet_shuffled",
+    lambda files: (
+        Dataset.from_parquet(files / "table.parquet", ["n", "t"]).map(lambda e: e).take(20).shuffle(6).batch(3)
+    ),
+    varies=True,
+)
+case(
+    "parquet_nulls",
+    lambda files: Dataset.from_parquet(files / "table.parquet", ["hole"], on_error="skip"),
+    streams="from_parquet",
+)
+case("arrow_shuffled", lambda files: Dataset.from_arrow(files / "table.arrow", ["n"]).shuffle().batch(4), varies=True)
+case("tar", lambda files: Dataset.from_tar([files / "a.tar", files / "b.tar"]), uncounted=True)
+case(
+    "tar_shuffled",
+    lambda files: Dataset.from_tar(files / "a.tar", ["x"]).shuffle(3).batch(4),
+    uncounted=True,
+    varies=True,
+)
+case("tar_packed", lambda files: Dataset.from_tar(files / "a.tar.gz").shuffle(4), streams="from_tar", varies=True)
+case("json_lines", lambda files: Dataset.from_json_lines(files / "a.jsonl").map(lambda e: e["n"]), uncounted=True)
+case(
+    "json_lines_shuffled",
+    lambda files: Dataset.from_json_lines(files / "a.jsonl").repeat(2).shuffle().batch(4),
+    uncounted=True,
+    varies=True,
+    once=False,
+)
 case("zip", lambda _: Dataset.zip(numbers(), Dataset.range(100, 110)))
 case("zip_nested", lambda _: Dataset.zip({"a": numbers(), "b": (image_only(), numbers(19).map(double))}))
 case("zip_self", lambda _: numbers().shuffle().apply(lambda ds: Dataset.zip(ds, ds)), varies=True)

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "howto"
-RUNNABLE = ("keep-data.md", "nested.md", "records.md", "text.md")
+RUNNABLE = ("keep-data.md", "nested.md", "parquet-and-others.md", "records.md", "text.md")
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_example_runs_as_it_stands(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_runs_as_it_stands(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     text = (FOLDER / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     exec(compile("\n".join(blocks), name, "exec"), {"__name__": "__main__"})

@@ -7,7 +7,19 @@ import sys
 import pytest
 
 # Frameworks and displays; each costs more to import than all of Penstock may (150 ms beyond NumPy).
-LATE = ["jax", "keras", "psutil", "pynvml", "rich", "tensorflow", "torch", "typer"]
+LATE = [
+    "array_record",
+    "datasets",
+    "jax",
+    "keras",
+    "psutil",
+    "pyarrow",
+    "pynvml",
+    "rich",
+    "tensorflow",
+    "torch",
+    "typer",
+]
 
 PROGRAM = "import sys, penstock; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
 

@@ -16,8 +16,9 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         ps,
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
-            "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Spec TensorSpec TextLineDataset "
-            "TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather image io load "
+            "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec TensorSpec "
+            "TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather "
+            "image io load "
             "one_hot text"
         ),
     ),
@@ -56,7 +57,8 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
         (
             "apply as_numpy_iterator assert_cardinality batch bucket_by_sequence_length cache cardinality "
             "choose_from_datasets class_names concatenate counter distribute element_spec enumerate explain filter "
-            "flat_map from_array_file from_bytes from_folder from_generator from_source from_tensor_slices "
+            "flat_map from_array_file from_array_record from_arrow from_bytes from_folder from_generator "
+            "from_hugging_face from_json_lines from_parquet from_source from_tar from_tensor_slices "
             "from_tensors get_single_element group_by_window ignore_errors interleave iterator list_files load map mix "
             "pack padded_batch peek prefetch ragged_batch random random_map range rebatch reduce rejection_resample "
             "repeat sample_from_datasets save scan shard shuffle skip snapshot take take_while to_bytes to_keras "

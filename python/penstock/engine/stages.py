@@ -376,8 +376,7 @@ class IndexedRun(RunningStage):
         size = operator.node.batch_size
         batches, part = batches_or_part(self._size.rows, size)
         source = operator.inputs[0]
-        is_laid_out = isinstance(source, FunctionOperator) and source.lays_out_rows
-        if self._row == 0 and (batches or is_laid_out or not (self.stage.ordered and operator.is_plain)):
+        if self._row == 0 and (batches or source.lays_out_rows or not (self.stage.ordered and operator.is_plain)):
             stop = self._stop(self._position + max(batches, 1))
             return self._range_task(self._position, stop, (stop - self._position) * size)
         return self._claim_part(operator, part or size)

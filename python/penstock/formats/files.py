@@ -46,6 +46,13 @@ class LocalFile:
                 remedy="make the dataset anew, and write files elsewhere before moving them into place",
             )  # fmt: skip
 
+    def changed_ns(self) -> int:
+        """When it was last changed. Raises: ReadError: it is gone."""
+        try:
+            return os.stat(self.path).st_mtime_ns
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile(LocalFile):

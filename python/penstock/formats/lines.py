@@ -39,6 +39,15 @@ def read_lines(
 
     Raises: ReadError, DecodeError: the file cannot be read or unpacked. Cost: one list a chunk, some 50 ns a line.
     """
+    for lines, number, offset in raw_lines(file, compression, chunk_bytes):
+        yield _finished(file, lines, encoding, number, offset)
+
+
+def raw_lines(file: LocalFile, compression: str, chunk_bytes: int) -> Iterator[tuple[list[bytes], int, int]]:
+    """The lines of a file as they are read, carriage returns and all; the number of the first, and where it begins.
+
+    Raises: as `read_lines`.
+    """
     number, offset = 1, 0
     unfinished: list[bytes] = []
     with ByteStream(file, compression) as stream:
@@ -48,12 +57,12 @@ def read_lines(
                 continue
             lines = b"".join([*unfinished, chunk]).split(b"\n")
             unfinished = [lines.pop()]
-            yield _finished(file, lines, encoding, number, offset)
+            yield lines, number, offset
             number += len(lines)
             offset += sum(map(len, lines)) + len(lines)
     rest = b"".join(unfinished)
     if rest:
-        yield _finished(file, [rest], encoding, number, offset)
+        yield [rest], number, offset
 
 
 def _finished(

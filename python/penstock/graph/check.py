@@ -11,6 +11,8 @@ from penstock.graph.nodes import (
     Counter,
     CsvRows,
     Filter,
+    FormatRows,
+    FormatStream,
     Generator,
     Indexed,
     Lines,
@@ -32,7 +34,7 @@ from penstock.graph.walk import nodes_of
 
 _SOURCES = (
     *(Slices, Range, Counter, Random, Indexed, Generator),
-    *(ArrayFile, RecordFiles, PackedRecords, Lines, TFRecords, CsvRows, Loaded),
+    *(ArrayFile, RecordFiles, PackedRecords, Lines, TFRecords, CsvRows, Loaded, FormatRows, FormatStream),
 )
 
 

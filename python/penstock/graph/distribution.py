@@ -11,6 +11,8 @@ from penstock.graph.nodes import (
     Cache,
     Distribute,
     Enumerate,
+    FormatRows,
+    FormatStream,
     Map,
     Policy,
     Prefetch,
@@ -90,6 +92,10 @@ def _files(node: Node) -> range:
     """The files that a source reads, by number."""
     if isinstance(node, Slices) and node.name in _OF_FILES:
         return range(node.cardinality())
+    if isinstance(node, FormatRows):
+        return range(len(node.store.files))
+    if isinstance(node, FormatStream):
+        return range(len(node.stream.files))
     return range(len(node.files)) if isinstance(node, RecordFiles | FileStream) else range(0)
 
 
@@ -112,6 +118,10 @@ def _own_files(root: Node, rank: int, world_size: int, where: Location) -> Node:
         if isinstance(node, Slices):
             mine = len(files[rank::world_size])
             return Stride(inputs=(node,), location=where, name="distribute", start=rank, step=world_size, count=mine)
+        if isinstance(node, FormatRows):
+            return replace(node, store=node.store.part(rank, world_size))
+        if isinstance(node, FormatStream):
+            return replace(node, stream=node.stream.part(rank, world_size))
         if isinstance(node, RecordFiles | IndexedLines | IndexedTFRecords):
             return replace(node, files=node.files[rank::world_size], counts=node.counts[rank::world_size])
         assert isinstance(node, FileStream)

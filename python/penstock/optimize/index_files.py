@@ -1,4 +1,4 @@
-"""Which text and TFRecord files get an index, and the graph with it: lines and records can then be had by number.
+"""Which files get an index of what is in them, and the graph with it: lines, records, samples can be had by number.
 
 Policy: an index is built where it changes what a pipeline can do, before its first element: below a `shuffle`, which
 then permutes all of them, whatever its buffer, as over any source with random access; below a slice, and for `ds[i]`;
@@ -14,10 +14,23 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
+
 from penstock.errors import PenstockError
 from penstock.formats.files import RemoteFile
 from penstock.graph.node import Node, becomes_index_driven
-from penstock.graph.nodes import IndexedLines, IndexedTFRecords, Interleave, Lines, Shard, Shuffle, Stride, TFRecords
+from penstock.graph.nodes import (
+    FormatStream,
+    IndexedLines,
+    IndexedTFRecords,
+    Interleave,
+    Lines,
+    Range,
+    Shard,
+    Shuffle,
+    Stride,
+    TFRecords,
+)
 from penstock.graph.nodes.files import FileStream
 from penstock.graph.walk import nodes_of, rebuild
 
@@ -34,6 +47,8 @@ def with_indices(root: Node, *, everywhere: bool = False) -> Node:
 
 
 def _is_able(node: Node) -> bool:
+    if isinstance(node, FormatStream):
+        return node.has_index
     if isinstance(node, Interleave):
         return node.by_number is not None and not node.ignores and _is_able(node.by_number)
     if type(node) is TFRecords:
@@ -57,13 +72,19 @@ def _below_what_wants_it(root: Node) -> set[int]:
 
 def _as_if(root: Node) -> Node:
     """The graph as if each file had one line or record: enough to see what it would become."""
-    return rebuild(root, lambda node, _: _with(node, (1,)) if _is_able(node) else node)
+    return rebuild(root, lambda node, _: _stand_in(node) if _is_able(node) else node)
+
+
+def _stand_in(node: Node) -> Node:
+    return Range(start=0, stop=1, step=1, dtype=np.int64) if isinstance(node, FormatStream) else _with(node, (1,))
 
 
 def _indexed(node: Node) -> Node:
     node = _by_number(node)
-    assert isinstance(node, Lines | TFRecords)
+    assert isinstance(node, Lines | TFRecords | FormatStream)
     try:
+        if isinstance(node, FormatStream):
+            return node.indexed()
         if isinstance(node, TFRecords):
             bounds = node.index.bounds(node.files, node.index_folder)
             return _with(node, tuple(len(each) - 1 for each in bounds))

@@ -43,7 +43,13 @@ def _shuffle_lines(graph: Node) -> list[str]:
     """How each shuffle shuffles."""
     lines = []
     for node in nodes_of(graph):
-        if isinstance(node, Permute) and node.window is None:
+        if isinstance(node, Permute) and node.pieces is not None:
+            pieces = node.pieces
+            lines.append(
+                f"  {node.label}: {len(pieces.rows)} pieces that are read as a whole, permuted; of as many as "
+                f"hold {pieces.together} elements, these are permuted too; nothing is stored"
+            )
+        elif isinstance(node, Permute) and node.window is None:
             lines.append(f"  {node.label}: a permutation of all {node.cardinality()}, computed; nothing is stored")
         elif isinstance(node, Permute):
             lines.append(f"  {node.label}: each window of {node.window} permuted, computed; nothing is stored")

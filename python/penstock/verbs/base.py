@@ -8,6 +8,7 @@ from penstock.block.columns import Nested
 from penstock.block.spec import as_spec, render_spec
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import InvalidArgumentError, Location, PenstockError, StructureError, UnknownLengthError
+from penstock.formats.streams import COMPRESSIONS
 from penstock.graph.node import INFINITE, Node, Signature
 from penstock.options import AUTOTUNE, require_integer
 
@@ -55,6 +56,14 @@ def require_parallelism(verb: str, value: Any, where: Location, *, name: str = "
     if value is None or value == AUTOTUNE:
         return None if value is None else AUTOTUNE
     return require_integer(verb, name, value, minimum=1, where=where)
+
+
+def require_compression(verb: str, value: Any, where: Location) -> str:
+    """`compression_type` as in tf.data: "GZIP", "ZLIB", or "" or None for none."""
+    if value is None or value in COMPRESSIONS:
+        return value or ""
+    expected = '"GZIP", "ZLIB", "" or None'
+    raise InvalidArgumentError(f"{verb}: compression_type", got=repr(value), expected=expected, where=where)
 
 
 def require_signature(verb: str, value: Any, where: Location) -> Signature:

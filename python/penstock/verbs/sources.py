@@ -31,6 +31,7 @@ from penstock.options import require_integer
 from penstock.storage.objects import names_like
 from penstock.storage.url import is_remote
 from penstock.verbs.base import Verbs, require_signature, require_structure
+from penstock.verbs.source import Source
 
 
 class SourceVerbs(Verbs):
@@ -111,11 +112,11 @@ class SourceVerbs(Verbs):
         )
 
     @classmethod
-    def from_source(cls, source: Any, *, num_parallel_calls: int = 1) -> Self:
-        """Any object with `__len__` and `__getitem__`; `__getitems__(indices)` is used where there is one.
+    def from_source(cls, source: Source[Any], *, num_parallel_calls: int = 1) -> Self:
+        """Any object with `__len__` and `__getitem__`: see `penstock.Source`.
 
-        PyTorch map-style datasets, Hugging Face datasets, Grain sources. Its methods are user code: one worker calls
-        them unless `num_parallel_calls` says that several threads may.
+        PyTorch map-style datasets, Hugging Face datasets, Grain sources are such. Its methods are user code: one worker
+        calls them unless `num_parallel_calls` says that several threads may.
         Raises: InvalidArgumentError: not such an object.
         """
         where = user_location()

@@ -27,6 +27,7 @@ from penstock.graph.nodes import (
     Chain,
     Concatenate,
     Filter,
+    FormatRows,
     IgnoreErrors,
     Indexed,
     Map,
@@ -60,7 +61,7 @@ class Puller:
             return self._segment(node, scope)
         if type(node) in STREAMS:
             return self._source(stream_source(node, scope.services.block_size), scope)
-        if isinstance(node, Indexed):  # which may drop elements that fail, and is then not addressed by number
+        if isinstance(node, Indexed | FormatRows):  # which may drop elements, and is then not addressed by number
             return self._indexed(node, scope)
         if is_index_driven(node) and (isinstance(node, Permute | Stride) or _has_no_function(node)):
             return self._indexed(node, scope)

@@ -21,9 +21,11 @@ from penstock.engine.operators.files import (
     IndexedTFRecordsOperator,
     RecordFilesOperator,
 )
+from penstock.engine.operators.format_rows import FormatRowsOperator
 from penstock.engine.operators.functions import empty_block
 from penstock.engine.operators.interleaving import interleave_blocks, interleave_origins
 from penstock.engine.operators.joining import is_plain, join_rows, weigh
+from penstock.engine.operators.piecewise import PieceOrder
 from penstock.engine.operators.positions import IndexedOperator, is_consecutive
 from penstock.engine.operators.rows import IndexedObjectOperator, RandomOperator, RangeOperator, SlicesOperator
 from penstock.engine.scope import Scope, Seen, agree, disagreement
@@ -38,6 +40,7 @@ from penstock.graph.nodes import (
     Counter,
     Enumerate,
     FileCache,
+    FormatRows,
     IgnoreErrors,
     Indexed,
     IndexedLines,
@@ -117,7 +120,6 @@ class FunctionOperator(IndexedOperator):
 
     @property
     def lays_out_rows(self) -> bool:
-        """Whether its rows have come as a batch would lie, so that whole batches need no copy and parts would."""
         return self._function.lays_out_rows
 
     def is_handed_over(self) -> bool:
@@ -159,9 +161,19 @@ class PermuteOperator(IndexedOperator):
 
     node: Permute
 
+    def __init__(self, node: Permute, inputs: Sequence[IndexedOperator]) -> None:
+        super().__init__(node, inputs)
+        self._pieces = None if node.pieces is None else PieceOrder(node.pieces)
+
+    @property
+    def lays_out_rows(self) -> bool:
+        return self.inputs[0].lays_out_rows
+
     def _source(self, positions: Indices, scope: Scope) -> Indices:
         node = self.node
         key = scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
+        if self._pieces is not None:
+            return self._pieces.images(key, positions)
         return permute(key, self.length, positions) if node.window is None else windows(key, node.window, positions)
 
     def origins(self, positions: Indices, scope: Scope) -> Origins:
@@ -178,6 +190,10 @@ class StrideOperator(IndexedOperator):
     """Positions start, start + step, ..."""
 
     node: Stride
+
+    @property
+    def lays_out_rows(self) -> bool:
+        return self.inputs[0].lays_out_rows
 
     def _source(self, positions: Indices) -> Indices:
         return self.node.start + self.node.step * positions
@@ -373,6 +389,7 @@ INDEXED: dict[type[Node], Callable[[Any, Sequence[IndexedOperator]], IndexedOper
     Random: RandomOperator,
     Indexed: IndexedObjectOperator,
     ArrayFile: ArrayFileOperator,
+    FormatRows: FormatRowsOperator,
     RecordFiles: RecordFilesOperator,
     IndexedLines: IndexedLinesOperator,
     IndexedTFRecords: IndexedTFRecordsOperator,

@@ -36,6 +36,11 @@ class IndexedOperator:
         """The elements at `positions` as batches of `counts` rows, or None: no short way."""
         return None
 
+    @property
+    def lays_out_rows(self) -> bool:
+        """Whether its rows come as a batch would lie, so that whole batches need no copy and parts would."""
+        return False
+
     def is_handed_over(self) -> bool:
         """Whether part of its work has gone to worker processes."""
         return any(source.is_handed_over() for source in self.inputs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,21 +21,11 @@ from penstock.formats.csv_rows import read_rows
 from penstock.formats.files import LocalFile, PieceFile, RemoteFile
 from penstock.formats.lines import read_lines
 from penstock.formats.records import read_records
+from penstock.formats.store import Chunk
 from penstock.formats.streams import CHUNK_BYTES
 from penstock.formats.tfrecords import read_tfrecords
 from penstock.graph.node import Node
-from penstock.graph.nodes import CsvRows, Generator, Lines, PackedRecords, TFRecords
-
-
-@dataclass(slots=True)
-class Chunk:
-    """Some elements of a file, as columns; then what ended them; and what was dropped on the way."""
-
-    columns: tuple[Column, ...]
-    count: int
-    error: Exception | None = None
-    skipped: tuple[Exception, ...] = ()
-
+from penstock.graph.nodes import CsvRows, FormatStream, Generator, Lines, PackedRecords, TFRecords
 
 Reader = Callable[[LocalFile], Iterator[Chunk]]
 
@@ -44,11 +33,16 @@ Reader = Callable[[LocalFile], Iterator[Chunk]]
 class FileSource:
     """Blocks of what lies in files. An element's place is its number: a resumed source reads again and drops."""
 
-    def __init__(self, node: Lines | PackedRecords | TFRecords | CsvRows, block_size: int | None) -> None:
+    def __init__(
+        self, node: Lines | PackedRecords | TFRecords | CsvRows | FormatStream, block_size: int | None
+    ) -> None:
         self._node: Node = node
         self._block_size = block_size
-        self._structure, reader = self._reader(node)
-        self._chunks = _chunks(node.files, reader)
+        if isinstance(node, FormatStream):
+            self._structure, self._chunks = node.stream.structure, node.stream.chunks(skips=node.drops)
+        else:
+            self._structure, reader = self._reader(node)
+            self._chunks = _chunks(node.files, reader)
         self._open: Chunk | None = None
         self._row = 0
         self._given = 0
@@ -181,6 +175,7 @@ STREAMS: dict[type[Node], Callable[[Any, int | None], StreamSource]] = {
     PackedRecords: FileSource,
     TFRecords: TFRecordSource,
     CsvRows: FileSource,
+    FormatStream: FileSource,
 }
 
 

@@ -20,6 +20,7 @@ from penstock.graph.nodes.files import (
     RecordFiles,
     TFRecords,
 )
+from penstock.graph.nodes.formats import FormatRows, FormatStream
 from penstock.graph.nodes.grouping import Batch, PaddedBatch, RaggedBatch, Rebatch, Unbatch
 from penstock.graph.nodes.keeping import Cache, FileCache, IgnoreErrors, Loaded, Prefetch, WithOptions
 from penstock.graph.nodes.mixing import Choose, Mix, Sample
@@ -55,6 +56,8 @@ __all__ = [
     "FileCache",
     "Filter",
     "FlatMap",
+    "FormatRows",
+    "FormatStream",
     "GatheredBuckets",
     "Generator",
     "GroupByWindow",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from penstock.formats.store import Pieces
 from penstock.graph.node import INFINITE, UNKNOWN, Node
 
 _BUFFER_OF_UNKNOWN = 16384
@@ -56,12 +57,14 @@ class Shuffle(Node):
 class Permute(Node):
     """Element i is input element permutation(i): what a rule makes of `Shuffle`. Nothing is stored.
 
-    `window`: permute each run of so many elements by itself, None: the whole range.
+    `window`: permute each run of so many elements by itself, None: the whole range. `pieces`: what is read together,
+    and how much of it to mix at a time, None: any element is as cheap as the next.
     """
 
     seed: int | None
     reshuffle_each_iteration: bool
     window: int | None = None
+    pieces: Pieces | None = None
     verb: ClassVar[str] = "shuffle"
 
 

@@ -27,9 +27,16 @@ from penstock.block.ragged import Ragged
 from penstock.block.spec import DatasetSpec, RaggedSpec, Spec
 from penstock.block.tree import Structure
 from penstock.errors import InvalidArgumentError, Location, UnsupportedValueError
+from penstock.formats.array_record import ArrayRecordStore
+from penstock.formats.arrow_ipc import ArrowStore
+from penstock.formats.arrow_leaves import ArrowLeaf
 from penstock.formats.csv_rows import CsvColumn, CsvForm
 from penstock.formats.files import LocalFile, RemoteFile
+from penstock.formats.json_lines import JsonStream
+from penstock.formats.json_rows import JsonForm
+from penstock.formats.parquet import ParquetStore, RowGroups
 from penstock.formats.records import RecordLayout
+from penstock.formats.tar_samples import TarStream
 from penstock.graph.node import Signature
 from penstock.ops.program import Draw, Program, Ref, Step
 from penstock.ops.registry import DATA
@@ -45,10 +52,10 @@ _BUILTINS: dict[str, type] = {kind.__name__: kind for kind in (bool, int, float,
 _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        ArrayColumn, AutotuneOptions, BytesColumn, CsvColumn, CsvForm, DatasetSpec, Dims, DistributeOptions, LocalFile,
-        Location, Options, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref,
-        RemoteFile, RemoteOptions, Retry, RowsColumn, Signature, Spec, Step, ThreadingOptions,
-        Vocabulary, *DATA,
+        ArrayColumn, ArrayRecordStore, ArrowLeaf, ArrowStore, AutotuneOptions, BytesColumn, CsvColumn, CsvForm,
+        DatasetSpec, Dims, DistributeOptions, JsonForm, JsonStream, LocalFile, Location, Options, ParquetStore, Program,
+        ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref, RemoteFile, RemoteOptions, Retry,
+        RowGroups, RowsColumn, Signature, Spec, Step, TarStream, ThreadingOptions, Vocabulary, *DATA,
     )
 }  # fmt: skip
 

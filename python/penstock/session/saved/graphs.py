@@ -15,6 +15,7 @@ from penstock.engine.file_cache import FileStore
 from penstock.errors import InvalidArgumentError
 from penstock.formats.line_index import LineIndex
 from penstock.formats.record_index import RecordIndex
+from penstock.formats.store import Held
 from penstock.formats.stored.data import StoredData, open_entry
 from penstock.graph import nodes as kinds
 from penstock.graph.node import Node, SignatureMemo
@@ -27,12 +28,14 @@ from penstock.trace.programmed import ProgramFunction
 from penstock.trace.tracer import Call, Untraced, trace
 
 _KINDS = {name: kind for name, kind in vars(kinds).items() if isinstance(kind, type) and issubclass(kind, Node)}
+# what a pipeline fills as it runs, and a copy fills anew
 _FRESH = {
     "cache": CacheStore,
     "files": FileStore,
+    "held": Held,
     "lines": LineIndex,
     "records": RecordIndex,
-}  # what a pipeline fills as it runs, and a copy fills anew
+}
 _DATASET = "dataset"
 
 

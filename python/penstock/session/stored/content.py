@@ -28,7 +28,7 @@ from penstock.trace.contents import Contents, UnhashableError, digest, version_o
 _NO_MATTER = frozenset(
     "inputs location memo index store directory keeps_all version num_parallel_calls deterministic executor compiles "
     "without tells buffer_bytes counts may_index index_folder by_number node_of make_dataset file files data "
-    "name".split()
+    "name stream held".split()
 )
 """Fields of nodes that change no element, or are told in another way."""
 

@@ -14,7 +14,7 @@ from penstock.formats.files import LocalFile, RemoteFile
 from penstock.formats.stored.data import StoredData
 from penstock.formats.stored.manifest import NAME
 from penstock.graph.node import Node
-from penstock.graph.nodes import Slices
+from penstock.graph.nodes import FormatRows, FormatStream, Slices
 from penstock.storage.objects import known_facts
 from penstock.storage.url import is_remote, shown
 from penstock.trace.contents import digest
@@ -58,6 +58,8 @@ def _held(node: Node) -> Iterator[Any]:
     for each in fields(node):
         value = getattr(node, each.name)
         yield from value if isinstance(value, tuple) else (value,)
+    if isinstance(node, FormatRows | FormatStream):
+        yield from (node.store if isinstance(node, FormatRows) else node.stream).files
 
 
 def _names(node: Node) -> Iterator[str]:

@@ -13,9 +13,11 @@ from penstock.block.block import Block, concat_blocks
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.indexed import windows
 from penstock.engine.operators.interleaving import interleave_blocks
+from penstock.engine.operators.piecewise import PieceOrder
 from penstock.engine.scope import Scope
 from penstock.graph.node import UNKNOWN, becomes_index_driven
 from penstock.graph.nodes import Shuffle
+from penstock.graph.pieces import pieces_of_shuffle
 from penstock.kernels.permute import permute_range
 from penstock.kernels.random import philox
 
@@ -176,6 +178,9 @@ class PermutationBarrier(Barrier):
             return []
         joined, node = concat_blocks(blocks), self.node
         key = self.scope.key("shuffle", node.number, node.seed, per_iteration=node.reshuffle_each_iteration)
+        pieces = pieces_of_shuffle(node)
+        if pieces is not None and sum(pieces.rows) == len(joined):
+            return [joined.take(PieceOrder(pieces).images(key, np.arange(len(joined), dtype=np.int64)))]
         return [joined.take(permute_range(key, len(joined), 0, len(joined)))]
 
 
