@@ -614,6 +614,7 @@ case(
 case(
     "ignore_errors", lambda _: numbers().map(odd_fails).batch(3).ignore_errors().map(double), streams="map", once=False
 )
+case("ignore_errors_of_source", lambda _: Dataset.from_source(Thirds()).ignore_errors(), streams="from_source")
 case(
     "ignore_errors_everywhere",
     lambda _: (

@@ -12,7 +12,7 @@ from penstock.engine.operators.sources import ReplaySource
 from penstock.engine.operators.streams import stream_source
 from penstock.engine.scope import Scope
 from penstock.engine.stages import BarrierRun, ChainRun, IndexedRun, Opening, RunningStage, SegmentRun, SourceRun
-from penstock.graph.node import INFINITE
+from penstock.graph.node import INFINITE, is_index_driven
 from penstock.graph.nodes import Batch, Cache, Repeat
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
 
@@ -21,7 +21,10 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = STAR
     """The running form of `stage`, whose next element is the one `start` marks."""
     node = stage.node
     if isinstance(stage, IndexedStage):
-        return IndexedRun(stage, scope, indexed_operator(node), (start.at or 0) + start.drop, block_size)
+        first, given = start.at or 0, start.drop
+        if is_index_driven(node):  # an element a position; else some were left out, and those given are passed over
+            first, given = first + given, 0
+        return IndexedRun(stage, scope, indexed_operator(node), first, block_size, given)
     if isinstance(stage, SegmentStage):
         source = build(stage.inputs[0], scope, block_size, start.input(0))
         return SegmentRun(stage, scope, source, block_size, start)
