@@ -15,6 +15,7 @@ NAMES = (
     "compare.indexed_shuffle",
     "compare.objects",
     "compare.packing",
+    "compare.parquet",
     "compare.tokens",
     "compare.cached",
     "compare.records",
