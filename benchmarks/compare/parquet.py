@@ -1,7 +1,7 @@
 """13 float32 and 26 int64 columns as Parquet, shuffled by row groups, batches of 1024; one epoch a round.
 
-The limit: pyarrow by hand: row groups in random order, each read as a table, permuted by NumPy column by column, and cut
-into batches, views of its columns. Ours mixes as many row groups as hold 65,536 rows, and delivers arrays of their own.
+The limit: pyarrow by hand: row groups in random order, each read as a table, permuted by NumPy column by column, and
+cut into batches, views of its columns. Ours mixes as many row groups as hold 65,536 rows, into arrays of their own.
 A yardstick: ours with four row groups mixed at a time. The files are warm. Law: at least half of the limit.
 """
 

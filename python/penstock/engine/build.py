@@ -24,7 +24,7 @@ def build(stage: Stage, scope: Scope, block_size: int | None, start: Mark = STAR
         first, given = start.at or 0, start.drop
         if is_index_driven(node):  # an element a position; else some were left out, and those given are passed over
             first, given = first + given, 0
-        return IndexedRun(stage, scope, indexed_operator(node), first, block_size, given)
+        return IndexedRun(stage, scope, indexed_operator(node), first, block_size, drop=given)
     if isinstance(stage, SegmentStage):
         source = build(stage.inputs[0], scope, block_size, start.input(0))
         return SegmentRun(stage, scope, source, block_size, start)

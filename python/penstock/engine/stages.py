@@ -335,7 +335,14 @@ class IndexedRun(RunningStage):
     """Tasks are ranges of positions; under a batch, several batches or a part of one."""
 
     def __init__(
-        self, stage: Stage, scope: Scope, operator: IndexedOperator, start: int, block_size: int | None, drop: int = 0
+        self,
+        stage: Stage,
+        scope: Scope,
+        operator: IndexedOperator,
+        start: int,
+        block_size: int | None,
+        *,
+        drop: int = 0,
     ) -> None:
         super().__init__(stage, scope, [], drop)
         self._operator = operator
