@@ -19,6 +19,7 @@ NAMES = (
     "compare.tokens",
     "compare.cached",
     "compare.records",
+    "compare.examples",
     "compare.cheap_maps",
     "compare.text",
     "compare.processes",

@@ -1,9 +1,10 @@
-"""Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png|record seconds [seed]`.
+"""Damaged files for as long as asked: `python -m tests.unit.kernels.fuzz jpeg|png|record|example seconds [seed]`.
 
 JPEG: what decodes whole gives the same pixels by region, upright and truncated ones too where that is drawn, and those
 of libjpeg-turbo alone; allowing truncation changes nothing of a file that decodes without; what decodes exactly decodes
 fast. PNG: what we decode, Pillow decodes to the same pixels, if it decodes it; upright is the stored image turned.
 TFRecord: scanned, by index, and through the dataset, packed or not, whole or skipping: what the slow twin finds.
+Example: drawn features of damaged records, of Examples and SequenceExamples, packed or not: what the slow twin makes.
 Anything but pixels, records or a DecodeError ends the run; the file is left in the temporary folder.
 """
 
@@ -27,7 +28,9 @@ from penstock.errors import DecodeError
 from penstock.kernels import record, reference
 from penstock.kernels.fused import fused_images, jpeg_shapes
 from penstock.kernels.image import decode_jpeg, decode_png
+from tests.unit.kernels.examples import Maker
 from tests.unit.kernels.photos import encode, photo
+from tests.unit.kernels.test_example import check as check_drawn
 
 LIMIT_PIXELS = 2**20
 CODINGS = ({}, {"progressive": True}, {"restart_marker_rows": 1}, {"optimize": True})
@@ -217,7 +220,25 @@ def main() -> None:
     sys.stdout.write(f"{kind}, seed {seed}: {tried} files, {decoded} decoded and equal, {tried - decoded} refused\n")
 
 
-CHECKS = {"jpeg": (jpegs, check_jpeg), "png": (pngs, check_png), "record": (tfrecords, check_record)}
+def serialized(random: np.random.Generator) -> list[bytes]:
+    drawn = [Maker(random, oddity).drawn(role) for oddity in (0.0, 0.05) for role in ("batch", "context") * 40]
+    return [record for some in drawn for record in some.records if record]
+
+
+def check_example(data: bytes, random: np.random.Generator) -> bool:
+    role, oddity = str(random.choice(["batch", "single", "context"])), float(random.choice([0.0, 0.02, 0.1]))
+    drawn = Maker(random, oddity).drawn(role, float(random.choice([0.0, 0.3])))
+    if random.integers(2):
+        drawn.records = [data]
+    return check_drawn(drawn, packed=bool(random.integers(2)))
+
+
+CHECKS = {
+    "jpeg": (jpegs, check_jpeg),
+    "png": (pngs, check_png),
+    "record": (tfrecords, check_record),
+    "example": (serialized, check_example),
+}
 
 
 def _keeping(check: Callable[..., bool], kind: str) -> Callable[..., bool]:
