@@ -18,7 +18,7 @@ from penstock.block.collate import RowError
 from penstock.block.columns import ArrayColumn, BytesColumn, Column
 from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
-from penstock.engine.operators.programs import run_program, same_columns
+from penstock.engine.operators.programs import Uses, run_program, same_columns, uses_of
 from penstock.engine.operators.urls import expected_of
 from penstock.ops.program import Program
 from penstock.optimize.fuse_images import exact
@@ -52,6 +52,7 @@ class Compiled:
         self._warn = warn
         self._label = label
         self._found: dict[Kind, Program | Untraced] = {}
+        self._uses: dict[int, Uses] = {}
         self._lock = threading.Lock()
 
     def run(
@@ -65,9 +66,16 @@ class Compiled:
         if isinstance(found, Untraced):
             return None
         try:
-            return found.structure, run_program(found, block, streams, allocate)
+            return found.structure, run_program(found, block, streams, allocate, self._uses_of(found))
         except Exception:  # noqa: BLE001  # the eager run raises it again, at its element, or gets through
             return None
+
+    def _uses_of(self, program: Program) -> Uses:
+        """Found once for each program, which lives as long as this."""
+        uses = self._uses.get(id(program))
+        if uses is None:
+            uses = self._uses[id(program)] = uses_of(program)
+        return uses
 
     def has_program(self, block: Block) -> bool:
         """Whether elements like those of `block` have a program; after `find` or `run` of such a block."""

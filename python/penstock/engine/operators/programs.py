@@ -6,6 +6,7 @@ errors are located and worded by one piece of code, and `check` compares the two
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,20 +30,56 @@ from penstock.rng import BlockStreams, element_scope
 from penstock.trace.compute import compute_of
 
 
-def run_program(program: Program, block: Block, streams: BlockStreams, allocate: Allocate) -> tuple[Column, ...]:
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What every run of a program asks of it, found once.
+
+    numbers: the values that are Python numbers. freed: after which step which values are read no more. leaves: the one
+    leaf of the result that a value is. picks: of a step of several parts, the value that each part is.
+    """
+
+    numbers: frozenset[int]
+    freed: dict[int, list[int]]
+    leaves: dict[int, int]
+    picks: dict[int, dict[int, int]]
+
+
+def uses_of(program: Program) -> Uses:
+    """As `Uses` says. Cost: a walk over the steps."""
+    picks: dict[int, dict[int, int]] = {}
+    for place, step in enumerate(program.steps):
+        if step.op == "item":
+            picks.setdefault(step.args[0].index - program.inputs, {})[step.args[1]] = program.inputs + place
+    outputs = [output.index for output in program.outputs if isinstance(output, Ref)]
+    return Uses(
+        frozenset(program.inputs + place for place, step in enumerate(program.steps) if step.is_number),
+        _last_uses(program),
+        {
+            output.index: leaf
+            for leaf, output in enumerate(program.outputs)
+            if isinstance(output, Ref) and outputs.count(output.index) == 1
+        },
+        picks,
+    )
+
+
+def run_program(
+    program: Program, block: Block, streams: BlockStreams, allocate: Allocate, uses: Uses | None = None
+) -> tuple[Column, ...]:
     """The leaves of the results of a non-empty block, in order.
 
-    `streams`: the random streams of its elements. `allocate`: where large results go.
+    `streams`: the random streams of its elements. `allocate`: where large results go. `uses`: of the program, for who
+    runs it again.
 
     Raises: whatever a step raises, at any row.
     """
     count = len(block)
     values: Values = [*block.columns]
-    numbers = frozenset(program.inputs + place for place, step in enumerate(program.steps) if step.is_number)
-    last = _last_uses(program)
+    uses = uses_of(program) if uses is None else uses
+    numbers = uses.numbers
     for number, step in enumerate(program.steps):
         if step.op == FUSED:
-            place = partial(allocate, _leaf_of(program, program.inputs + number))
+            place = partial(allocate, uses.leaves.get(program.inputs + number))
             values.append(run_fused(step.args[1], values[step.args[0].index], streams, place))
         elif step.op == "io.read_file" and (read := _read(step, values, numbers, count)) is not None:
             values.append(column_of(read))
@@ -50,7 +87,7 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
             values.append(run_texts(step.args[1], values[step.args[0].index]))
         elif step.op == "item":
             values.append(values[step.args[0].index][step.args[1]])
-        elif step.op in OPS_ON_BLOCKS and (parts := parse_rows(step, values, _places(program, number, allocate))):
+        elif step.op in OPS_ON_BLOCKS and (parts := parse_rows(step, values, _places(uses, number, allocate))):
             values.append(parts)
         else:
             whole = span_step(step, values)
@@ -60,30 +97,19 @@ def run_program(program: Program, block: Block, streams: BlockStreams, allocate:
                 values.append(_by_row(step, values, numbers, count, streams))
             else:
                 values.append(ArrayColumn(whole) if isinstance(whole, np.ndarray) else whole)
-        for index in last.get(number, ()):
+        for index in uses.freed.get(number, ()):
             values[index] = None  # what nothing reads again is freed
     return tuple(_output(output, values, count) for output in program.outputs)
 
 
-def _places(program: Program, number: int, allocate: Allocate) -> Place:
+def _places(uses: Uses, number: int, allocate: Allocate) -> Place:
     """Where the parts of step `number` go: those that are leaves of the result, to their place."""
-    index = program.inputs + number
-    picks = {
-        step.args[1]: program.inputs + place
-        for place, step in enumerate(program.steps)
-        if step.op == "item" and step.reads_first(index)
-    }
+    picks = uses.picks.get(number, {})
 
     def place(part: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        return allocate(_leaf_of(program, picks[part]) if part in picks else None, shape, dtype)
+        return allocate(uses.leaves.get(picks.get(part, -1)), shape, dtype)
 
     return place
-
-
-def _leaf_of(program: Program, index: int) -> int | None:
-    """The one leaf of the result that value `index` is; None when it is none, or several."""
-    leaves = [leaf for leaf, output in enumerate(program.outputs) if isinstance(output, Ref) and output.index == index]
-    return leaves[0] if len(leaves) == 1 else None
 
 
 def _output(output: Any, values: Values, count: int) -> Column:
