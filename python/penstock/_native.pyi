@@ -38,7 +38,7 @@ class TextPattern:
     def __new__(cls, pattern: str, rewrite: str, unicode: bool) -> TextPattern: ...
 
 def text_rows(
-    texts: list[Any],
+    texts: list[Any] | tuple[bytes, NDArray[np.int64], NDArray[np.int64]],
     splits: NDArray[np.int64] | None,
     steps: list[tuple[Any, ...]],
     number: tuple[Any, ...] | None,
@@ -99,6 +99,13 @@ def place_spans(
     lengths: NDArray[np.int64],
     places: NDArray[np.int64],
     out: NDArray[Any],
+) -> None: ...
+def pad_spans(
+    src: NDArray[Any],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    item: NDArray[Any],
+    outs: Sequence[NDArray[Any]],
 ) -> None: ...
 def assign_bins(
     lengths: NDArray[np.int64],

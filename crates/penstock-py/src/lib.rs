@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use crate::gather::{gather_parts, gather_rows, gather_windows};
     #[pymodule_export]
-    use crate::pack::{assign_bins, mark_segments, place_rows, place_spans};
+    use crate::pack::{assign_bins, mark_segments, pad_spans, place_rows, place_spans};
     #[pymodule_export]
     use crate::packed::{gather_packed, packed_objects};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArray, PyUntypedArrayMethods};
 use penstock_kernels::pack;
-use penstock_kernels::ragged::{copy_runs, Run};
+use penstock_kernels::ragged::{copy_runs, pad_runs, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -108,6 +108,66 @@ pub fn place_spans<'py>(
     Ok(())
 }
 
+/// Span i is `lengths[i]` items of `src` from `starts[i]` on; spans go to the rows of `outs`, [k, width] each, one after
+/// another, and `item` [1] to what is left of a row.
+#[pyfunction]
+pub fn pad_spans<'py>(
+    py: Python<'py>,
+    src: Bound<'py, PyUntypedArray>,
+    starts: PyReadonlyArray1<'py, i64>,
+    lengths: PyReadonlyArray1<'py, i64>,
+    item: Bound<'py, PyUntypedArray>,
+    outs: Vec<Bound<'py, PyUntypedArray>>,
+) -> PyResult<()> {
+    let (starts, lengths) = (starts.as_slice()?, lengths.as_slice()?);
+    let (from, one) = (Memory::of(&src, "src")?, Memory::of(&item, "item")?);
+    let (dtype, item_bytes) = (src.dtype(), src.dtype().itemsize());
+    if src.ndim() != 1 || one.bytes() != item_bytes || item_bytes == 0 || starts.len() != lengths.len() {
+        return Err(PyValueError::new_err("src is not 1-D, item not one of its items, or starts and lengths differ"));
+    }
+    let mut rows = starts.iter().zip(lengths);
+    let mut batches = Vec::with_capacity(outs.len());
+    for (number, out) in outs.iter().enumerate() {
+        let to = Memory::of(out, "an out")?;
+        if out.ndim() != 2 || !out.dtype().is_equiv_to(&dtype) || !is_writable(out) || to.overlaps(from) {
+            return Err(PyValueError::new_err(format!("outs[{number}] is not 2-D, of another dtype, or not writable")));
+        }
+        let (count, width) = (out.shape()[0], out.shape()[1]);
+        let mut runs = Vec::with_capacity(count);
+        for _ in 0..count {
+            let Some((&start, &length)) = rows.next() else {
+                return Err(PyValueError::new_err(format!("{} spans for more rows", starts.len())));
+            };
+            let span = usize::try_from(start).ok().zip(usize::try_from(length).ok());
+            let span = span.filter(|&(start, length)| {
+                length <= width && start.checked_add(length).is_some_and(|end| end <= src.len())
+            });
+            let Some((start, length)) = span else {
+                return Err(PyValueError::new_err(format!(
+                    "a span of {length} items from {start} on; src has {}, a row {width}",
+                    src.len()
+                )));
+            };
+            let from = from.start().wrapping_add(start * item_bytes);
+            runs.push(Run { from, bytes: length * item_bytes, at: 0 });
+        }
+        batches.push((Runs(runs), width * item_bytes, Target(to.start().cast_mut())));
+    }
+    if rows.next().is_some() {
+        return Err(PyValueError::new_err(format!("{} spans for fewer rows", starts.len())));
+    }
+    // SAFETY: `item` is referenced until this call returns; nobody else writes to what we were given as the padding.
+    let padding = unsafe { one.as_bytes() };
+    py.detach(move || {
+        for (runs, width, memory) in batches {
+            // SAFETY: every span lies inside src and is no longer than a row; as many runs as out has rows (all
+            // checked); out is writable and does not overlap src; all arrays are referenced until this call returns.
+            unsafe { runs.pad_to(width, padding, memory) }
+        }
+    });
+    Ok(())
+}
+
 struct Target(*mut u8);
 struct Runs(Vec<Run>);
 
@@ -120,6 +180,11 @@ impl Runs {
     unsafe fn copy_to(self, target: Target) {
         // SAFETY: the caller's promise, passed on.
         unsafe { copy_runs(&self.0, target.0) }
+    }
+
+    unsafe fn pad_to(self, width: usize, item: &[u8], target: Target) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { pad_runs(&self.0, width, item, target.0) }
     }
 }
 

@@ -110,29 +110,73 @@ fn number_of(tuple: &Bound<'_, PyTuple>) -> PyResult<Number> {
     })
 }
 
+/// Texts, held until a call ends, so that their bytes live: objects, or pieces of one bytes object.
+enum Held<'py> {
+    Items(Vec<Bound<'py, PyAny>>),
+    Pieces(Bound<'py, PyBytes>, Vec<(usize, usize)>),
+}
+
+impl<'py> Held<'py> {
+    fn of(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(list) = texts.cast::<PyList>() {
+            return Ok(Self::Items(list.iter().collect()));
+        }
+        type Pieces<'py> = (Bound<'py, PyBytes>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>);
+        let (whole, starts, ends): Pieces<'py> = texts.extract()?;
+        let (starts, ends) = (starts.as_slice()?, ends.as_slice()?);
+        if starts.len() != ends.len() {
+            return Err(PyValueError::new_err("starts and ends differ in length"));
+        }
+        let size = whole.as_bytes().len();
+        let mut places = Vec::with_capacity(starts.len());
+        for (&start, &end) in starts.iter().zip(ends) {
+            if start < 0 || end < start || end as usize > size {
+                return Err(PyValueError::new_err(format!("a piece from {start} to {end} of {size} bytes")));
+            }
+            places.push((start as usize, end as usize));
+        }
+        Ok(Self::Pieces(whole, places))
+    }
+
+    /// The bytes of each, and whether they are str.
+    fn slices(&self) -> PyResult<(Vec<&[u8]>, bool)> {
+        let items = match self {
+            Self::Pieces(whole, places) => {
+                let whole = whole.as_bytes();
+                return Ok((places.iter().map(|&(start, end)| &whole[start..end]).collect(), false));
+            }
+            Self::Items(items) => items,
+        };
+        let is_str = items.first().is_some_and(|item| item.is_instance_of::<PyString>());
+        let mut slices = Vec::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            if item.is_instance_of::<PyString>() != is_str {
+                return Err(PyTypeError::new_err(format!(
+                    "text {place} is bytes where others are str, or the reverse"
+                )));
+            }
+            slices.push(bytes_of(item)?);
+        }
+        Ok((slices, is_str))
+    }
+}
+
 /// What a call gives: texts or numbers, and where each row of them ends; or the fault that stopped it.
 type Given<'py> = Result<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>), (usize, usize, String)>;
 
-/// Texts of `texts` (all bytes, or all str) after `steps`, or their numbers; one text a row, or rows as `splits` says.
+/// Texts of `texts` (a list of bytes, or of str; or bytes, with where each piece starts and ends) after `steps`, or their numbers; one text a row, or rows as `splits` says.
 #[pyfunction]
 #[pyo3(signature = (texts, splits, steps, number, is_narrow))]
 pub fn text_rows<'py>(
     py: Python<'py>,
-    texts: &Bound<'py, PyList>,
+    texts: &Bound<'py, PyAny>,
     splits: Option<PyReadonlyArray1<'py, i64>>,
     steps: Vec<Bound<'py, PyTuple>>,
     number: Option<Bound<'py, PyTuple>>,
     is_narrow: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let items: Vec<Bound<'py, PyAny>> = texts.iter().collect(); // held until the end, so the bytes below live
-    let is_str = items.first().is_some_and(|item| item.is_instance_of::<PyString>());
-    let mut slices = Vec::with_capacity(items.len());
-    for (place, item) in items.iter().enumerate() {
-        if item.is_instance_of::<PyString>() != is_str {
-            return Err(PyTypeError::new_err(format!("text {place} is bytes where others are str, or the reverse")));
-        }
-        slices.push(bytes_of(item)?);
-    }
+    let held = Held::of(texts)?;
+    let (slices, is_str) = held.slices()?;
     let splits = splits.as_ref().map(|splits| splits.as_slice()).transpose()?;
     if let Some(splits) = splits {
         let is_right = splits.first() == Some(&0)

@@ -40,6 +40,25 @@ def place_spans(
     _native.place_spans(np.ascontiguousarray(src), begins, counts, ats, out)
 
 
+def pad_spans(
+    src: NDArray[Any],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    item: Any,
+    outs: Sequence[NDArray[Any]],
+) -> None:
+    """Copy the lengths[i] items of `src` from item starts[i] on to row i of `outs`, and `item` to the rest of the row.
+
+    Shapes: src [m], without Python objects; starts, lengths [n]; outs arrays [k, width] of the dtype of src,
+    C-contiguous and sharing no memory with it, n rows together.
+    Raises: ValueError: a span lies outside src or is longer than its row, or arrays do not fit together; nothing was
+    copied then. Cost: one pass over outs; releases the GIL.
+    """
+    begins, counts = (np.ascontiguousarray(numbers, dtype=np.int64) for numbers in (starts, lengths))
+    padding = np.array([item], dtype=src.dtype)
+    _native.pad_spans(np.ascontiguousarray(src), begins, counts, padding, list(outs))
+
+
 def assign_bins(
     lengths: NDArray[np.int64], capacities: NDArray[np.int64], used: NDArray[np.int64], *, fullest: bool
 ) -> NDArray[np.int64]:

@@ -26,10 +26,17 @@ class TextError(DecodeError):
     offset: int
 
 
-def text_rows(texts: list[Any], splits: Splits | None, steps: Sequence[tuple[Any, ...]]) -> tuple[list[Any], Splits]:
+Pieces = tuple[bytes, NDArray[np.int64], NDArray[np.int64]]
+"""Some bytes, and where each text in them starts and ends."""
+
+
+def text_rows(
+    texts: list[Any] | Pieces, splits: Splits | None, steps: Sequence[tuple[Any, ...]]
+) -> tuple[list[Any], Splits]:
     """The texts that `steps` make of each row, end to end, and where each row of them ends.
 
-    texts: all bytes, or all str, which stay what they are; one a row, or row r has texts[splits[r] : splits[r + 1]].
+    texts: all bytes, or all str, which stay what they are, or `Pieces`; one a row, or row r has those from splits[r] to
+    below splits[r + 1].
     steps: ("lower", utf8), ("upper", utf8), ("strip", utf8), ("split", utf8, separator, most), ("replace", TextPattern,
     all), ("drop", WordTable), ("ngrams", widths, separator), ("join", separator). str is read as UTF-8 anyway.
     Raises: TextError: a text is no UTF-8. Cost: one pass; releases the GIL while it works.
@@ -39,7 +46,7 @@ def text_rows(texts: list[Any], splits: Splits | None, steps: Sequence[tuple[Any
 
 
 def number_rows(
-    texts: list[Any],
+    texts: list[Any] | Pieces,
     splits: Splits | None,
     steps: Sequence[tuple[Any, ...]],
     number: tuple[Any, ...],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.kernels import text as kernels
 from penstock.kernels import text_reference as reference
-from penstock.kernels.packing import place_spans
+from penstock.kernels.packing import pad_spans, place_spans
 
 LETTERS = "aAbBzZ éÉßΣςİıǅ\t\n\x1c\x85\u00a0\u2003中😀,-_0٣"
 STRS = st.text(LETTERS, max_size=12)
@@ -136,3 +136,36 @@ def test_spans_outside_are_refused(span: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="span 0"):
         place_spans(np.arange(10.0), *(np.array([number]) for number in span), out)
     assert not out.any()
+
+
+@given(st.lists(BYTES, max_size=5))
+def test_pieces_of_one_text_are_texts(texts: list[bytes]) -> None:
+    ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
+    pieces = (b"".join(text + b"\n" for text in texts), ends - [len(text) + 1 for text in texts], ends - 1)
+    if texts:
+        steps = [("upper", False), ("split", False, None, None)]
+        got, expected = kernels.text_rows(pieces, None, steps), kernels.text_rows(texts, None, steps)
+        assert (got[0], got[1].tolist()) == (expected[0], expected[1].tolist())
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 1), (2, 1), (0, 4)])
+def test_pieces_outside_are_refused(start: int, end: int) -> None:
+    with pytest.raises(ValueError, match="a piece from"):
+        kernels.text_rows((b"abc", np.array([start]), np.array([end])), None, [])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=6), st.integers(0, 5))
+def test_spans_are_padded(spans: list[tuple[int, int]], first: int) -> None:
+    items = np.arange(10, dtype=np.int32)
+    lengths = np.array([min(n, 10 - start) for start, n in spans], dtype=np.int64)
+    starts = np.array([start for start, _ in spans], dtype=np.int64)
+    first = min(first, len(spans))
+    outs = [np.zeros((first, 4), np.int32), np.zeros((len(spans) - first, 5), np.int32)]
+    pad_spans(items, starts, lengths, -1, outs)
+    rows = [row.tolist() for out in outs for row in out]
+    for row, start, n in zip(rows, starts.tolist(), lengths.tolist(), strict=True):
+        assert row == [*range(start, start + n), *[-1] * (len(row) - n)]
+    with pytest.raises(ValueError, match="spans for"):
+        pad_spans(items, starts, lengths, -1, [np.zeros((len(spans) + 1, 4), np.int32)])
+    with pytest.raises(ValueError, match="a span of"):
+        pad_spans(items, starts, lengths + 11, -1, outs)

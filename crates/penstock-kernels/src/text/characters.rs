@@ -34,34 +34,55 @@ pub fn split_at_spaces(
     text: &[u8],
     form: Form,
     limit: usize,
-    mut piece: impl FnMut(usize, usize),
+    piece: impl FnMut(usize, usize),
 ) -> Result<(), (usize, u8)> {
     if form == Form::Bytes {
-        pieces(text.iter().enumerate().map(|(at, &byte)| (at, 1, is_byte_space(byte))), text.len(), limit, &mut piece);
+        split_bytes(text, &BYTE_SPACES, limit, piece);
     } else if text.is_ascii() {
-        let is_space = |byte: u8| is_byte_space(byte) || matches!(byte, 0x1c..=0x1f);
-        pieces(text.iter().enumerate().map(|(at, &byte)| (at, 1, is_space(byte))), text.len(), limit, &mut piece);
+        split_bytes(text, &CHAR_SPACES, limit, piece);
     } else {
-        let text = as_utf8(text)?;
-        let characters =
-            text.char_indices().map(|(at, character)| (at, character.len_utf8(), is_char_space(character)));
-        pieces(characters, text.len(), limit, &mut piece);
+        split_characters(as_utf8(text)?, limit, piece);
     }
     Ok(())
 }
 
-/// `characters`: where each begins, its bytes, whether it is a space.
+const BYTE_SPACES: [bool; 256] = spaces(false);
+const CHAR_SPACES: [bool; 256] = spaces(true);
+
+const fn spaces(of_str: bool) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = matches!(byte, 0x20 | 0x09..=0x0d) || (of_str && matches!(byte, 0x1c..=0x1f));
+        byte += 1;
+    }
+    table
+}
+
 #[inline(always)]
-fn pieces(
-    characters: impl Iterator<Item = (usize, usize, bool)>,
-    length: usize,
-    limit: usize,
-    piece: &mut impl FnMut(usize, usize),
-) {
+fn split_bytes(text: &[u8], is_space: &[bool; 256], limit: usize, mut piece: impl FnMut(usize, usize)) {
+    let mut at = 0;
+    for count in 0.. {
+        at += text[at..].iter().take_while(|&&byte| is_space[usize::from(byte)]).count();
+        if at == text.len() {
+            return;
+        }
+        let start = at;
+        if count == limit {
+            piece(start, text.len());
+            return;
+        }
+        at += text[at..].iter().take_while(|&&byte| !is_space[usize::from(byte)]).count();
+        piece(start, at);
+    }
+}
+
+fn split_characters(text: &str, limit: usize, mut piece: impl FnMut(usize, usize)) {
+    let length = text.len();
     let mut start = None;
     let mut count = 0;
-    for (at, _, is_space) in characters {
-        match (start, is_space) {
+    for (at, character) in text.char_indices() {
+        match (start, is_char_space(character)) {
             (None, false) if count == limit => {
                 piece(at, length);
                 return;

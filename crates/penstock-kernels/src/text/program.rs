@@ -71,6 +71,7 @@ impl Row {
             self.bytes.extend_from_slice(text);
             self.pieces.push(start..self.bytes.len());
         }
+        self.bytes.extend_from_slice(&[0; 8]); // so that a look-up reads eight bytes of any word at once
     }
 
     fn apply(&mut self, step: &Step) -> Result<(), (usize, u8)> {
@@ -246,7 +247,8 @@ pub fn numbers<T>(
     rows.run(steps, |row| {
         match number {
             Number::Id { words, missing, buckets } => {
-                made.values.extend(row.texts().map(|text| convert(words.id(text, *missing, *buckets))));
+                let id_of = |piece: &Range<usize>| convert(words.id_at(&row.bytes, piece.clone(), *missing, *buckets));
+                made.values.extend(row.pieces.iter().map(id_of));
             }
             Number::Hash(buckets) => {
                 made.values.extend(row.texts().map(|text| convert((fingerprint64(text) % *buckets) as i64)));

@@ -20,7 +20,7 @@ from penstock.engine.operators.batching import JoinStopError, join_batches
 from penstock.engine.operators.functions import empty_block
 from penstock.errors import PenstockError, StackError, StructureError
 from penstock.graph.nodes import PaddedBatch
-from penstock.kernels.packing import place_rows, place_spans
+from penstock.kernels.packing import pad_spans, place_rows
 
 _Dense: TypeAlias = ArrayColumn | RowsColumn | BytesColumn
 
@@ -64,6 +64,10 @@ def pad_each(
     def join(leaf: int, name: str, starts: Indices, counts: Indices) -> list[Any]:
         column = block.columns[leaf]
         shapes = [known[id(nest)][leaf] for nest in wanted]
+        if isinstance(column, SpanColumn) and column.items.dtype.kind != "O":
+            together = _padded_spans(column, starts, counts, shapes, value=padding[leaf], pool=pool)
+            if together is not None:
+                return together
         batches: list[Array] = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
             rows = column.slice(start, start + count)
@@ -77,6 +81,28 @@ def pad_each(
         return batches
 
     return join_batches(block, block.origins, counts, label, join)
+
+
+def _padded_spans(
+    column: SpanColumn, starts: Indices, counts: Indices, shapes: list[Dims | None], *, value: Any, pool: BufferPool
+) -> list[Array] | None:
+    """All batches of a leaf in one call; None where a row does not fit, which is told one batch after another."""
+    if not len(counts) or not counts.all():
+        return None
+    rows = slice(0, int(starts[-1] + counts[-1]))
+    longest = np.maximum.reduceat(column.lengths[rows], starts).tolist()
+    widths: list[int] = []
+    for most, dims in zip(longest, shapes, strict=False):
+        wanted = None if dims is None or not dims.sizes else dims.sizes[0]
+        if (dims is not None and len(dims.sizes) != 1) or (wanted is not None and wanted < most):
+            return None
+        widths.append(most if wanted is None else wanted)
+    outs = pool.arrays(
+        tuple((count, width) for count, width in zip(counts.tolist(), widths, strict=True)), column.dtype
+    )
+    if sum(widths):
+        pad_spans(column.items, column.starts[rows], column.lengths[rows], value, outs)
+    return outs
 
 
 def _describe(block: Block, start: int, row: int) -> str:
@@ -121,11 +147,6 @@ def _padded(rows: _Dense, shape: tuple[int, ...], value: Any, pool: BufferPool) 
     """[len(rows), *shape], rows at the start of their slots."""
     dtype = np.dtype(object) if rows.dtype.kind in "SU" else rows.dtype
     out = pool.array((len(rows), *shape), dtype)
-    if isinstance(rows, SpanColumn) and dtype.kind != "O":
-        if int(rows.lengths.sum()) < out.size:
-            out.fill(value)
-        place_spans(rows.items, rows.starts, rows.lengths, np.arange(len(rows), dtype=np.int64) * shape[0], out)
-        return out
     if isinstance(rows, RowsColumn):
         if any(row.shape != shape for row in rows.values):
             out.fill(value)
