@@ -151,7 +151,8 @@ def tf_vectorised() -> Repetition:
 
     def batches_of(text: str) -> Callable[[], Any]:
         lines = tf.data.TextLineDataset(text).batch(1024)
-        return _bucketed(lines.map(transform, num_parallel_calls=tf.data.AUTOTUNE).unbatch())
+        words = lines.map(transform, num_parallel_calls=tf.data.AUTOTUNE).unbatch()
+        return _bucketed(words.map(lambda row: row))  # a row of a ragged batch, as a tensor
 
     return _repetition(batches_of)
 

@@ -38,7 +38,7 @@ class TextPattern:
     def __new__(cls, pattern: str, rewrite: str, unicode: bool) -> TextPattern: ...
 
 def text_rows(
-    texts: list[Any] | tuple[bytes, NDArray[np.int64], NDArray[np.int64]],
+    texts: list[Any] | tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]],
     splits: NDArray[np.int64] | None,
     steps: list[tuple[Any, ...]],
     number: tuple[Any, ...] | None,

@@ -442,6 +442,26 @@ case(
     varies=True,
     once=False,
 )
+case(
+    "words",
+    lambda files: ps.TextLineDataset([files / "a.txt", files / "b.txt"]).map(
+        lambda line: ps.text.split(ps.text.lower(line), "e")
+    ),
+    uncounted=True,
+    ragged=True,
+    once=False,
+)
+case(
+    "words_bucketed",
+    lambda files: (
+        ps.TextLineDataset([files / "a.txt", files / "b.txt"])
+        .map(lambda line: ps.text.hash_bucket(ps.text.split(line, "e"), 9))
+        .bucket_by_sequence_length(len, [2, 3], [2, 3, 2], padding_values=-1)
+    ),
+    streams="bucket_by_sequence_length",
+    ragged=True,
+    once=False,
+)
 case("lines_endless", lambda files: ps.TextLineDataset(files / "a.txt").repeat(), endless=True, once=False)
 case("lines_sliced", lambda files: ps.TextLineDataset(files / "a.txt")[12:2:-3].batch(2))
 case(

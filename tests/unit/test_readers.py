@@ -312,3 +312,12 @@ def test_header_of_an_empty_file_is_told(write: Callable[..., str]) -> None:
 def test_csv_arguments_that_cannot_be_are_refused(write: Callable[..., str], arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError, match=f"CsvDataset.*{HERE}|{HERE}.*CsvDataset"):
         CsvDataset(write(b"1,2\n"), **{"record_defaults": [int, int], **arguments})
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\n\nbc\r\n\r\n", b"a\r", b"\r\n\rx\r", b"xx\nyyyyyyyyy\nz"])
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+def test_lines_are_cut_as_bytes_are_split(tmp_path: Path, text: bytes, chunk: int) -> None:
+    (tmp_path / "a.txt").write_bytes(text)
+    lines = text.split(b"\n")[: None if not text.endswith(b"\n") else -1] if text else []
+    dataset = ps.TextLineDataset(tmp_path / "a.txt", buffer_size=chunk)
+    assert list(dataset) == [line.removesuffix(b"\r") for line in lines]

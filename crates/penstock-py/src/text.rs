@@ -110,10 +110,10 @@ fn number_of(tuple: &Bound<'_, PyTuple>) -> PyResult<Number> {
     })
 }
 
-/// Texts, held until a call ends, so that their bytes live: objects, or pieces of one bytes object.
+/// Texts, held until a call ends, so that their bytes live: objects, or pieces of one array of bytes.
 enum Held<'py> {
     Items(Vec<Bound<'py, PyAny>>),
-    Pieces(Bound<'py, PyBytes>, Vec<(usize, usize)>),
+    Pieces(PyReadonlyArray1<'py, u8>, Vec<(usize, usize)>),
 }
 
 impl<'py> Held<'py> {
@@ -121,13 +121,13 @@ impl<'py> Held<'py> {
         if let Ok(list) = texts.cast::<PyList>() {
             return Ok(Self::Items(list.iter().collect()));
         }
-        type Pieces<'py> = (Bound<'py, PyBytes>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>);
+        type Pieces<'py> = (PyReadonlyArray1<'py, u8>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>);
         let (whole, starts, ends): Pieces<'py> = texts.extract()?;
         let (starts, ends) = (starts.as_slice()?, ends.as_slice()?);
         if starts.len() != ends.len() {
             return Err(PyValueError::new_err("starts and ends differ in length"));
         }
-        let size = whole.as_bytes().len();
+        let size = whole.as_slice()?.len();
         let mut places = Vec::with_capacity(starts.len());
         for (&start, &end) in starts.iter().zip(ends) {
             if start < 0 || end < start || end as usize > size {
@@ -142,7 +142,7 @@ impl<'py> Held<'py> {
     fn slices(&self) -> PyResult<(Vec<&[u8]>, bool)> {
         let items = match self {
             Self::Pieces(whole, places) => {
-                let whole = whole.as_bytes();
+                let whole = whole.as_slice()?;
                 return Ok((places.iter().map(|&(start, end)| &whole[start..end]).collect(), false));
             }
             Self::Items(items) => items,
@@ -164,7 +164,7 @@ impl<'py> Held<'py> {
 /// What a call gives: texts or numbers, and where each row of them ends; or the fault that stopped it.
 type Given<'py> = Result<(Bound<'py, PyAny>, Bound<'py, PyArray1<i64>>), (usize, usize, String)>;
 
-/// Texts of `texts` (a list of bytes, or of str; or bytes, with where each piece starts and ends) after `steps`, or their numbers; one text a row, or rows as `splits` says.
+/// Texts of `texts` (a list of bytes, or of str; or an array of bytes, with where each piece starts and ends) after `steps`, or their numbers; one text a row, or rows as `splits` says.
 #[pyfunction]
 #[pyo3(signature = (texts, splits, steps, number, is_narrow))]
 pub fn text_rows<'py>(

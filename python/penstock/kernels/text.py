@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _native
+from penstock.block.packed import Packed
 from penstock.errors import DecodeError
 
 Splits = NDArray[np.int64]
@@ -26,17 +27,13 @@ class TextError(DecodeError):
     offset: int
 
 
-Pieces = tuple[bytes, NDArray[np.int64], NDArray[np.int64]]
-"""Some bytes, and where each text in them starts and ends."""
-
-
 def text_rows(
-    texts: list[Any] | Pieces, splits: Splits | None, steps: Sequence[tuple[Any, ...]]
+    texts: list[Any] | Packed, splits: Splits | None, steps: Sequence[tuple[Any, ...]]
 ) -> tuple[list[Any], Splits]:
     """The texts that `steps` make of each row, end to end, and where each row of them ends.
 
-    texts: all bytes, or all str, which stay what they are, or `Pieces`; one a row, or row r has those from splits[r] to
-    below splits[r + 1].
+    texts: all bytes, or all str, which stay what they are, or `Packed` bytes; one a row, or row r has those from
+    splits[r] to below splits[r + 1].
     steps: ("lower", utf8), ("upper", utf8), ("strip", utf8), ("split", utf8, separator, most), ("replace", TextPattern,
     all), ("drop", WordTable), ("ngrams", widths, separator), ("join", separator). str is read as UTF-8 anyway.
     Raises: TextError: a text is no UTF-8. Cost: one pass; releases the GIL while it works.
@@ -46,7 +43,7 @@ def text_rows(
 
 
 def number_rows(
-    texts: list[Any] | Pieces,
+    texts: list[Any] | Packed,
     splits: Splits | None,
     steps: Sequence[tuple[Any, ...]],
     number: tuple[Any, ...],

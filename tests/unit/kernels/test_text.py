@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.block.packed import Packed
 from penstock.kernels import text as kernels
 from penstock.kernels import text_reference as reference
 from penstock.kernels.packing import pad_spans, place_spans
@@ -141,8 +142,9 @@ def test_spans_outside_are_refused(span: tuple[int, int, int]) -> None:
 @given(st.lists(BYTES, max_size=5))
 def test_pieces_of_one_text_are_texts(texts: list[bytes]) -> None:
     ends = np.cumsum([len(text) + 1 for text in texts], dtype=np.int64)
-    pieces = (b"".join(text + b"\n" for text in texts), ends - [len(text) + 1 for text in texts], ends - 1)
     if texts:
+        whole = np.frombuffer(b"".join(text + b"\n" for text in texts), dtype=np.uint8)
+        pieces = Packed(whole, ends - [len(text) + 1 for text in texts], ends - 1)
         steps = [("upper", False), ("split", False, None, None)]
         got, expected = kernels.text_rows(pieces, None, steps), kernels.text_rows(texts, None, steps)
         assert (got[0], got[1].tolist()) == (expected[0], expected[1].tolist())
@@ -151,7 +153,7 @@ def test_pieces_of_one_text_are_texts(texts: list[bytes]) -> None:
 @pytest.mark.parametrize(("start", "end"), [(-1, 1), (2, 1), (0, 4)])
 def test_pieces_outside_are_refused(start: int, end: int) -> None:
     with pytest.raises(ValueError, match="a piece from"):
-        kernels.text_rows((b"abc", np.array([start]), np.array([end])), None, [])
+        kernels.text_rows(Packed(np.zeros(3, np.uint8), np.array([start]), np.array([end])), None, [])
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=6), st.integers(0, 5))

@@ -19,7 +19,7 @@ from penstock.engine.scope import Scope, Skipped
 from penstock.errors import PenstockError
 from penstock.formats.csv_rows import read_rows
 from penstock.formats.files import LocalFile, PieceFile, RemoteFile
-from penstock.formats.lines import read_lines
+from penstock.formats.lines import read_lines, read_pieces
 from penstock.formats.records import read_records
 from penstock.formats.store import Chunk
 from penstock.formats.streams import CHUNK_BYTES
@@ -139,11 +139,17 @@ def _text_column(values: list[Any], is_text: bool) -> Column:
 
 
 def _lines(node: Lines) -> tuple[Structure, Reader]:
-    def read(file: LocalFile) -> Iterator[Chunk]:
-        for lines, error in read_lines(file, node.compression, node.encoding, node.buffer_bytes or CHUNK_BYTES):
-            yield Chunk((_text_column(list(lines), node.encoding is not None),), len(lines), error)
+    chunk_bytes = node.buffer_bytes or CHUNK_BYTES
 
-    return LEAF, read
+    def read(file: LocalFile) -> Iterator[Chunk]:
+        for pieces in read_pieces(file, node.compression, chunk_bytes):
+            yield Chunk((PackedColumn(pieces),), len(pieces.starts))
+
+    def read_decoded(file: LocalFile) -> Iterator[Chunk]:
+        for lines, error in read_lines(file, node.compression, node.encoding or "utf-8", chunk_bytes):
+            yield Chunk((_text_column(list(lines), is_text=True),), len(lines), error)
+
+    return LEAF, read if node.encoding is None else read_decoded
 
 
 def _records(node: PackedRecords) -> tuple[Structure, Reader]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock.block.collate import column_of
-from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, RowsColumn, SpanColumn
+from penstock.block.columns import ArrayColumn, BytesColumn, Column, Indices, PackedColumn, RowsColumn, SpanColumn
+from penstock.block.packed import Packed
 from penstock.block.spec import STR, text_array
 from penstock.kernels.text import number_rows, text_rows
 from penstock.ops.fused import FusedTexts
@@ -39,8 +40,10 @@ def run_texts(fused: FusedTexts, source: Column) -> Column:
     return SpanColumn.of_splits(items, ends, source.dtype) if ends_as_words else BytesColumn(items, source.dtype)
 
 
-def _flat(source: Column) -> tuple[list[Any], Indices | None] | None:
+def _flat(source: Column) -> tuple[list[Any] | Packed, Indices | None] | None:
     """The texts of all rows, and where each row of them ends; None for rows that are neither texts nor words."""
+    if isinstance(source, PackedColumn):
+        return source.packed, None
     if isinstance(source, BytesColumn):
         shape = source.values.shape
         if len(shape) > 2:
