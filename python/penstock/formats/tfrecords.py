@@ -14,6 +14,9 @@ from penstock.formats.record_errors import record_error
 from penstock.formats.streams import ByteStream
 from penstock.kernels.record import HEADER_BYTES, UNKNOWN_LEFT, RecordFault, scan_records
 
+READ_BYTES = 2**20
+"""Read at once: each piece is a block, and a block costs the engine as much as some hundred small records."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordChunk:

@@ -68,7 +68,7 @@ def pngs(random: np.random.Generator) -> list[bytes]:
 
 def damaged(files: list[bytes], random: np.random.Generator) -> bytes:
     data = bytearray(files[random.integers(len(files))])
-    if not random.integers(4):
+    if data and not random.integers(4):
         del data[int(random.integers(len(data))) :]
     for _ in range(int(random.integers(4)) if data else 0):
         place = int(random.integers(len(data)))

@@ -23,7 +23,7 @@ from penstock.formats.lines import read_lines, read_pieces
 from penstock.formats.records import read_records
 from penstock.formats.store import Chunk
 from penstock.formats.streams import CHUNK_BYTES
-from penstock.formats.tfrecords import read_tfrecords
+from penstock.formats.tfrecords import READ_BYTES, read_tfrecords
 from penstock.graph.node import Node
 from penstock.graph.nodes import CsvRows, FormatStream, Generator, Lines, PackedRecords, TFRecords
 
@@ -123,7 +123,7 @@ class TFRecordSource(FileSource):
             self._skips -= passed
         found = read_tfrecords(
             file, node.compression, verify=node.verify, skips=node.drops,
-            chunk_bytes=node.buffer_bytes or CHUNK_BYTES, offset=offset,
+            chunk_bytes=node.buffer_bytes or READ_BYTES, offset=offset,
         )  # fmt: skip
         for chunk in found:
             yield Chunk((PackedColumn(chunk.packed),), len(chunk.packed.starts), chunk.error, chunk.skipped)
