@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import tarfile
 import warnings
 from collections.abc import Iterator
@@ -93,6 +94,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, cases in kinds.items():
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, cases, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept in a directory is on its way to the disk; that it has come there is not what is tested here."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture(autouse=True)
