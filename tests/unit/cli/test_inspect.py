@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,13 @@ def here(tmp_path: Path) -> Path:
     with ps.io.TFRecordWriter(tmp_path / "r.tfrecord") as writer:
         for number in range(6):
             writer.write(_example(number))
+    (tmp_path / "l.jsonl").write_text('{"a": 1, "s": "x"}\n{"a": 2, "s": "yy"}\n')
+    with tarfile.open(tmp_path / "s.tar", "w") as tar:
+        for number in range(3):
+            for field, data in (("png", _png(number)), ("txt", b"x" * number)):
+                info = tarfile.TarInfo(f"{number:04}.{field}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)
         (tmp_path / "photos" / name / "1.png").write_bytes(_png())
@@ -67,6 +76,8 @@ SAID: dict[str, list[str]] = {
     "t.txt": ["text", "lines         2", "4 to 7, median 6", "'two é'"],
     "t.csv": ["CSV", "2 and a header", "int64[]", "float64[]", "'b'"],
     "r.tfrecord": ["TFRecord", "tf.train.Example", "int64[2]", "float32[]", "0 to 129", "bytes[]", "0 to 2.5"],
+    "l.jsonl": ["JSON lines", "int64[]", "1 to 2", "'yy'"],
+    "s.tar": ["tar of samples", "__key__", "png", "0 B to 2 B", "'0001'"],
     "photos": ["folder of classes", "2: cat 1, dog 1", "bytes[]", "'cat'"],
     "photos/cat/1.png": ["image", "bytes[]"],
 }
@@ -81,7 +92,16 @@ def test_inspect_says_what_it_is(name: str, here: Path, capsys: pytest.CaptureFi
     assert "right" in told
     html = page.read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>")
-    assert ("data:image/png;base64," in html) == (name in ("saved", "photos", "photos/cat/1.png"))
+    assert ("data:image/png;base64," in html) == (name in ("saved", "s.tar", "photos", "photos/cat/1.png"))
+
+
+def test_inspect_reads_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"id": range(9), "word": [f"w{n}" for n in range(9)]}), tmp_path / "t.parquet")
+    assert run(["inspect", str(tmp_path / "t.parquet"), "--verify"]) == 0
+    told = capsys.readouterr().out
+    assert [said for said in ("Parquet", "elements  9", "int64[]", "0 to 8", "'w1'", "right") if said not in told] == []
 
 
 def test_inspect_says_who_made_a_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -333,6 +333,26 @@ def test_records_are_kept_whether_by_number_or_not(reads: int | None, tmp_path: 
         assert _entries(tmp_path / "kept") == [entry]
 
 
+def test_other_rows_of_a_hugging_face_dataset_are_told(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    make = lambda rows: Dataset.from_hugging_face(datasets.Dataset.from_dict({"n": rows})).cache(tmp_path)  # noqa: E731
+    for _ in range(2):
+        assert [int(row["n"]) for row in make([1, 2, 3])] == [1, 2, 3]
+    with pytest.warns(PenstockWarning, match="from_hugging_face at .*: of .* became"):
+        assert [int(row["n"]) for row in make([1, 2, 4])] == [1, 2, 4]
+
+
+def test_a_changed_json_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    make = lambda: Dataset.from_json_lines(file).cache(tmp_path / "kept")  # noqa: E731
+    file.write_text('{"n": 1}\n')
+    for _ in range(2):
+        assert [int(row["n"]) for row in make()] == [1]
+    file.write_text('{"n": 25}\n')
+    with pytest.warns(PenstockWarning, match=r"file .*a\.jsonl changed"):
+        assert [int(row["n"]) for row in make()] == [25]
+
+
 def test_a_changed_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = lambda: Dataset.range(4).map(lambda x: np.sqrt(x)).cache(tmp_path)  # noqa: E731
     list(make())

@@ -24,7 +24,7 @@ from penstock.readers import TextLineDataset, TFRecordDataset
 from penstock.units import format_bytes
 
 _IMAGES = (".jpg", ".jpeg", ".png")
-_TEXTS = (".txt", ".text", ".log", ".md", ".jsonl", ".json")
+_TEXTS = (".txt", ".text", ".log", ".md", ".json")
 _HEAD_BYTES = 4096
 _CSV_ROWS = 100
 
@@ -59,11 +59,13 @@ def found_at(path: Path) -> Found:
             return make(path)
     if path.suffix.lower() in (".csv", ".tsv"):
         return _csv(path)
+    if path.suffix.lower() == ".jsonl":
+        return _read_by("JSON lines", Dataset.from_json_lines)(path)
     if _is_text(head) or path.suffix.lower() in _TEXTS:
         return _text(path)
     raise InvalidArgumentError(
         "inspect: nothing that is known", got=f"a file that begins with {head[:16]!r}",
-        expected="kept elements, an array, TFRecord, images, CSV or text", where=str(path),
+        expected="kept elements, .npy, TFRecord, Parquet, Arrow, tar, images, CSV, JSON lines or text", where=str(path),
     )  # fmt: skip
 
 
@@ -247,6 +249,28 @@ def _is_records(head: bytes) -> bool:
     return not found.faults and not found.ended
 
 
+def _read_by(kind: str, make: Callable[[Path], Dataset]) -> Callable[[Path], Found]:
+    """For what a source reads whole: its elements are counted where that costs nothing."""
+
+    def found(path: Path) -> Found:
+        dataset = make(path)
+        count = dataset.cardinality()
+        facts = [("elements", str(count))] if count >= 0 else []
+        facts.append(("size", format_bytes(path.stat().st_size)))
+
+        def verify() -> list[str]:
+            try:
+                for _ in dataset.iterator(0):
+                    pass
+            except PenstockError as error:
+                return [str(error)]
+            return []
+
+        return Found(kind, tuple(facts), dataset, "that every element can be read", verify)
+
+    return found
+
+
 def _is_text(head: bytes) -> bool:
     """Whether bytes may be UTF-8 text: a character may be cut at the end."""
     if b"\0" in head:
@@ -260,6 +284,9 @@ def _is_text(head: bytes) -> bool:
 
 _BY_HEAD: tuple[tuple[Callable[[bytes], bool], Callable[[Path], Found]], ...] = (
     (lambda head: head.startswith(b"\x93NUMPY"), _array),
+    (lambda head: head.startswith(b"PAR1"), _read_by("Parquet", Dataset.from_parquet)),
+    (lambda head: head.startswith(b"ARROW1"), _read_by("Arrow IPC", Dataset.from_arrow)),
+    (lambda head: head[257:262] == b"ustar", _read_by("tar of samples", Dataset.from_tar)),
     (_is_records, _records),
     (lambda head: head.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")), _image),
 )

@@ -20,7 +20,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.formats.stored.manifest import VERSION
 from penstock.graph.fingerprint import name_of
 from penstock.graph.node import Node
-from penstock.graph.nodes import FileCache, Map, Prefetch, Slices, WithOptions
+from penstock.graph.nodes import FileCache, FormatRows, FormatStream, Map, Prefetch, Slices, WithOptions
 from penstock.graph.walk import nodes_of
 from penstock.session.stored.inputs import file_changes, input_files
 from penstock.trace.contents import Contents, UnhashableError, digest, version_of
@@ -98,6 +98,8 @@ def _verb(node: Node, contents: Contents, found: _Description, cache: FileCache)
     said.pop("counts", None)  # of what is in files: found out only where a plan needs it
     if getattr(node, "seed", 0) is None and (not isinstance(node, Map) or node.takes_rng):
         found.draws = True
+    if isinstance(node, FormatRows | FormatStream) and cache.version is None:
+        said["of"] = _fingerprint(node, cache)
     for each in fields(node):
         name = each.name
         if name in _NO_MATTER or name in said or name == "number":
@@ -118,6 +120,20 @@ def _verb(node: Node, contents: Contents, found: _Description, cache: FileCache)
                 remedy='say a version, and another one when it changes: cache(directory, version="v1")',
             ) from error
     return [name_of(node), said, node.label]
+
+
+def _fingerprint(node: FormatRows | FormatStream, cache: FileCache) -> str:
+    """Of what is read by a library from no file that we know (Hugging Face datasets): its own word for the content."""
+    source: Any = node.store if isinstance(node, FormatRows) else node.stream
+    if source.files:
+        return "files"
+    found = getattr(getattr(source, "table", None), "_fingerprint", None)
+    if not isinstance(found, str):
+        raise InvalidArgumentError(
+            f"{cache.label}: nobody can tell whether it is still the same: what {node.label} reads has no fingerprint",
+            remedy='say a version, and another one when it changes: cache(directory, version="v1")',
+        )
+    return found
 
 
 def _columns(columns: Any, contents: Contents, path: str) -> str:
