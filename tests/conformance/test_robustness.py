@@ -7,7 +7,6 @@ thread.
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options, Spec
-from penstock.errors import ClosedError, ForkedError, UserFunctionError
+from penstock.errors import ClosedError, UserFunctionError
 from penstock.testing import assert_same_elements, collect, freeze
 from tests.conformance.registry import add_one, double, is_even, numbers, stream, wide
 
@@ -300,28 +299,31 @@ def test_interrupt_ends_promptly_and_quietly(pipeline: str, catch: bool) -> None
 
 
 def test_fork() -> None:
-    iterator = iter(numbers(10_000).map(double))
-    for _ in range(3):
-        next(iterator)
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
+    process = script("""
+        import os
+        import penstock as ps
+        from penstock.errors import ForkedError
+
+        iterator = iter(ps.Dataset.range(10_000).map(lambda x: x * 2))
+        for _ in range(3):
+            next(iterator)
+        child = os.fork()
+        if child == 0:
+            code = 1
             try:
                 next(iterator)
             except ForkedError as error:
-                fresh = list(numbers(5).map(add_one).with_options(Options(executor="inline")))
-                os.write(send, f"{type(error).__name__} {len(fresh)} {'spawn' in str(error)}".encode())
+                fresh = list(ps.Dataset.range(5).with_options(ps.Options(executor="inline")))
+                print("child", len(fresh), "spawn" in str(error), flush=True)
                 code = 0
-            iterator.close()
-        finally:
-            os._exit(code)
-    os.close(send)
-    with os.fdopen(receive) as answer:
-        assert answer.read() == "ForkedError 5 True"
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert [int(x) for x in iterator] == list(range(6, 20_000, 2))
+            finally:
+                iterator.close()
+                os._exit(code)
+        print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print([int(x) for x in iterator] == list(range(6, 20_000, 2)))
+    """)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (out, err) == ("child 5 True\nparent 0\nTrue\n", "")
 
 
 # --- budgets and order ------------------------------------------------------------------------------------------------
