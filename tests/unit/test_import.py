@@ -21,12 +21,12 @@ LATE = [
     "typer",
 ]
 
-PROGRAM = "import sys, penstock; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+PROGRAM = "import sys, penstock; penstock.Dataset; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
 
 
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
-    """Top-level modules that a fresh interpreter holds after `import penstock`."""
+    """Top-level modules that a fresh interpreter holds after the first use of `penstock`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120, check=False
