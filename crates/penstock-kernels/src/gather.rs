@@ -172,8 +172,10 @@ mod tests {
     #[test]
     fn rows_of_several_sources_are_copied_in_order() {
         for row_bytes in [0, 1, 2, 3, 4, 8, 13] {
-            let sources: Vec<Vec<u8>> =
-                [5usize, 1, 9].iter().map(|&rows| (0..rows * row_bytes).map(|i| (i * 7 + rows) as u8).collect()).collect();
+            let sources: Vec<Vec<u8>> = [5usize, 1, 9]
+                .iter()
+                .map(|&rows| (0..rows * row_bytes).map(|i| (i * 7 + rows) as u8).collect())
+                .collect();
             let parts = [2, 0, 0, 1, 2, 2];
             let rows = [8, 4, 0, 0, 0, 3];
             check_parts(&parts, &rows, &[5, 1, 9]).unwrap();

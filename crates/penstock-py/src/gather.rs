@@ -2,9 +2,7 @@
 
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, flags::NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use penstock_kernels::gather::{
-    check, check_parts, copy_rows, copy_rows_of, copy_windows, windows_fit, RowOutOfRange,
-};
+use penstock_kernels::gather::{check, check_parts, copy_rows, copy_rows_of, copy_windows, windows_fit, RowOutOfRange};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -38,7 +38,8 @@ def test_nothing_wider_than_the_gap_is_read_for_nothing(requests: list[Request],
     for each in coalesced(requests, range(len(requests)), gap):
         wanted = set[int]()
         for place in each.places:
-            wanted.update(range(requests[place].start, requests[place].stop or 0))
+            start, stop = requests[place].start, requests[place].stop or 0
+            wanted.update(range(start, max(stop, start + 1)))  # a request of no bytes has a place all the same
         missing = 0
         for byte in range(each.request.start, each.request.stop or 0):
             missing = 0 if byte in wanted else missing + 1
