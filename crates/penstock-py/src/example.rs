@@ -73,6 +73,9 @@ fn default_of(kind: Kind, items: usize, values: &Bound<'_, PyAny>) -> PyResult<D
     Ok(default)
 }
 
+/// Data, and the starts and the stops of the records in it.
+type PackedArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
 /// Records as Python hands them over: a list of bytes, or data with the starts and stops of each.
 enum Records<'py> {
     Apart(Vec<Bound<'py, PyBytes>>),
@@ -82,11 +85,7 @@ enum Records<'py> {
 impl<'py> Records<'py> {
     fn of(records: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(packed) = records.cast::<PyTuple>() {
-            let (data, starts, stops): (
-                Bound<'py, PyArray1<u8>>,
-                Bound<'py, PyArray1<i64>>,
-                Bound<'py, PyArray1<i64>>,
-            ) = packed.extract()?;
+            let (data, starts, stops): PackedArrays<'py> = packed.extract()?;
             return Ok(Self::Packed(data.try_readonly()?, starts.try_readonly()?, stops.try_readonly()?));
         }
         let list = records.cast::<PyList>()?;

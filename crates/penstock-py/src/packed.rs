@@ -8,6 +8,8 @@ use pyo3::types::{PyBytes, PyList};
 
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
 type Places<'py> = PyReadonlyArray1<'py, i64>;
+/// One buffer, and where its rows begin and end.
+type Gathered<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 fn slices<'a>(buffers: &'a [Bytes<'_>]) -> PyResult<Vec<&'a [u8]>> {
     Ok(buffers.iter().map(|buffer| buffer.as_slice()).collect::<Result<_, _>>()?)
@@ -38,7 +40,7 @@ pub fn gather_packed<'py>(
     numbers: Option<Places<'py>>,
     starts: Places<'py>,
     stops: Places<'py>,
-) -> PyResult<(Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>)> {
+) -> PyResult<Gathered<'py>> {
     let (buffers, starts, stops) = (slices(&buffers)?, starts.as_slice()?, stops.as_slice()?);
     let numbers = numbers.as_ref().map(|numbers| numbers.as_slice()).transpose()?;
     let bytes = total(&buffers, numbers, starts, stops).ok_or_else(outside)?;

@@ -159,7 +159,7 @@ fn floats_of(list: &[u8], rules: Rules) -> Result<Floats<'_>, Broken> {
         }
         return Ok(Floats::Packed(values));
     }
-    if list.len() % 5 != 0 || list.iter().step_by(5).any(|&tag| tag != 0x0d) {
+    if !list.len().is_multiple_of(5) || list.iter().step_by(5).any(|&tag| tag != 0x0d) {
         return Err(cursor.broken(NO_FLOATS));
     }
     Ok(Floats::Apart(list))
