@@ -83,6 +83,50 @@ def inspect(
         run_inspect(Request(path, samples, html, verify), Console())
 
 
+@app.command()
+def convert(  # noqa: PLR0917 - typer makes each an option, none but the first two is given by position
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SRC", help="A folder of classes, or Parquet, tar or TFRecord files: one, or a folder of them."
+        ),
+    ],
+    target: Annotated[Path, typer.Argument(metavar="DST", help="The folder for the shards.")],
+    kind: Annotated[
+        str | None, typer.Option("--format", help="tfrecord or tar; as DST ends if not given, else tfrecord.")
+    ] = None,
+    shards: Annotated[int | None, typer.Option(min=1, help="How many; one for each 256 MiB if not given.")] = None,
+    shuffle: Annotated[bool, typer.Option(help="Mix all elements, or keep them in order.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Of the shuffle.")] = 0,
+    resize: Annotated[
+        int | None,
+        typer.Option(min=1, help="Images become JPEGs whose shorter side has at most so many pixels.", metavar="N"),
+    ] = None,
+    compression: Annotated[str, typer.Option(help="gzip, or for TFRecord zlib; nothing is packed if not given.")] = "",
+    columns: Annotated[
+        str | None, typer.Option(help="Of Parquet: those that are wanted; all if not given.", metavar="A,B,...")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Make anew what an earlier run wrote there.")] = False,
+) -> None:
+    """Pack images, Parquet, tar shards or records into TFRecord files or tar shards; run it again to go on."""
+    from penstock.cli.convert.command import Request, run_convert
+
+    request = Request(
+        source=source,
+        target=target,
+        kind=kind,
+        shards=shards,
+        shuffle=shuffle,
+        seed=seed,
+        side=resize,
+        compression=compression,
+        columns=None if columns is None else tuple(columns.split(",")),
+        overwrite=overwrite,
+    )
+    with one_line_errors():
+        run_convert(request, Console())
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:
