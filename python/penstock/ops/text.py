@@ -60,7 +60,10 @@ def split(text: Any, sep: str | bytes | None = None, maxsplit: int = -1) -> Any:
 
 @op
 def join(words: Any, separator: str | bytes = "") -> Any:
-    """A row of words as one text; a Ragged, or an array [n, k], as n texts. Source: tf.strings.reduce_join."""
+    """A row of words as one text; a Ragged, or an array [n, k], as n texts. Source: tf.strings.reduce_join.
+
+    Of no words at all bytes, outside a compiled function: there is none that says it is str.
+    """
     return apply("join", words, join_step(separator))
 
 

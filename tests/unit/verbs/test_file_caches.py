@@ -173,7 +173,7 @@ def test_few_elements_are_kept(count: int, tmp_path: Path) -> None:
 # --- never stale ------------------------------------------------------------------------------------------------------
 
 
-def _module(text: str, name: str = "users_module") -> ModuleType:
+def _module(text: str, name: str = "kept_functions") -> ModuleType:
     module = ModuleType(name)
     module.__file__ = f"/nowhere/{name}.py"
     sys.modules[name] = module
@@ -191,7 +191,11 @@ CHANGES: dict[str, tuple[Callable[[Dataset], Dataset], Callable[[Dataset], Datas
     "another verb": (lambda d: d.take(5), lambda d: d.skip(5), r"take became skip at"),
     "a verb more": (lambda d: d, lambda d: d.take(5), r"take at .* is new"),
     "a verb less": (lambda d: d.take(5), lambda d: d, r"take is no longer there"),
-    "the code": (_mapped(BEFORE), _mapped(BEFORE.replace("* k", "- k")), r"`f` changed at /nowhere/users_module\.py:3"),
+    "the code": (
+        _mapped(BEFORE),
+        _mapped(BEFORE.replace("* k", "- k")),
+        r"`f` changed at /nowhere/kept_functions\.py:3",
+    ),
     "a constant": (_mapped(BEFORE), _mapped(BEFORE + " + 1"), r"`f` changed at"),
     "what it calls": (_mapped(BEFORE), _mapped(BEFORE.replace("x + SIZE", "x - SIZE")), r"`helper` changed at"),
     "a default": (_mapped(BEFORE), _mapped(BEFORE.replace("k=2", "k=4")), r"default 0 of `f`: 2 became 4"),

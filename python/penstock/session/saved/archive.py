@@ -10,6 +10,7 @@ import builtins
 import io
 import json
 import zipfile
+import zlib
 from base64 import b64decode, b64encode
 from collections import namedtuple
 from collections.abc import Callable
@@ -155,6 +156,10 @@ class Writer:
         return members + [(f"code/{number}", content) for number, (_, content) in enumerate(self.code)]
 
 
+_NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+"""What zipfile raises of bytes from anywhere; NotImplementedError, of packing it does not know, is a RuntimeError."""
+
+
 class Reader:
     """Decodes what a `Writer` wrote. Nothing of it runs code, but for functions where `allow_code` says so."""
 
@@ -164,7 +169,7 @@ class Reader:
             self._archive = zipfile.ZipFile(io.BytesIO(data))
             header = json.loads(self._archive.read(_DOCUMENT))
             is_ours = header["format"] == "penstock" and isinstance(header["code"], list)
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError) as error:
+        except (*_NO_ARCHIVE, KeyError, ValueError, TypeError) as error:
             raise InvalidArgumentError(f"not a saved {holds}", got=f"{len(data)} bytes ({error})") from error
         if not is_ours or header["holds"] != holds:
             raise InvalidArgumentError(f"not a saved {holds}", got=str(header.get("holds")))
