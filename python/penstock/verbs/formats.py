@@ -8,21 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 from penstock.errors import InvalidArgumentError, Location, NoFilesError, PenstockError, user_location
-from penstock.formats.array_record import array_record_store
-from penstock.formats.arrow_ipc import arrow_store
 from penstock.formats.files import LocalFile, measured_all, require_local
-from penstock.formats.hugging_face import (
-    hugging_face_store,
-    hugging_face_stream,
-    is_iterable_style,
-    is_map_style,
-    is_tabular,
-)
-from penstock.formats.json_lines import json_stream
-from penstock.formats.json_rows import JsonForm
-from penstock.formats.parquet import parquet_store
 from penstock.formats.store import Store, Stream
-from penstock.formats.tar_samples import tar_stream
 from penstock.graph.node import SignatureMemo
 from penstock.graph.nodes import FormatRows, FormatStream, Indexed
 from penstock.storage.url import is_remote
@@ -32,6 +19,7 @@ from penstock.verbs.base import Verbs, require_compression, require_signature
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 OnError = Literal["raise", "skip"]
 _ARROW_CACHE_BYTES = 512 * 2**20
+# A format is imported by the verb that reads it: most pipelines use none of them.
 
 
 class FormatVerbs(Verbs):
@@ -57,6 +45,8 @@ class FormatVerbs(Verbs):
         Raises: MissingDependencyError: no pyarrow; ReadError, DecodeError: a file is missing, or no Parquet;
         InvalidArgumentError: no such column (says which there are); UnsupportedValueError: a type that is no value.
         """
+        from penstock.formats.parquet import parquet_store
+
         where = user_location()
         said = _tabular("from_parquet", columns, fill_null, row_group_cache, where)
         return cls._stored("from_parquet", paths, lambda files: parquet_store(files, *said), on_error, where)
@@ -76,6 +66,8 @@ class FormatVerbs(Verbs):
         Compressed ones are unpacked by record batch, and shuffled as `from_parquet` shuffles row groups.
         `paths`, `fill_null`, `on_error`, errors: as `from_parquet`.
         """
+        from penstock.formats.arrow_ipc import arrow_store
+
         where = user_location()
         said = _tabular("from_arrow", columns, fill_null, _ARROW_CACHE_BYTES, where)
         return cls._stored("from_arrow", paths, lambda files: arrow_store(files, *said), on_error, where)
@@ -93,6 +85,8 @@ class FormatVerbs(Verbs):
         Raises: ReadError, DecodeError: a file is missing, or no tar; of a broken header or a member that is cut short,
         with file and offset.
         """
+        from penstock.formats.tar_samples import tar_stream
+
         where = user_location()
         wanted = _names("from_tar", "fields", fields, where)
         return cls._streamed("from_tar", paths, lambda files: tar_stream(files, wanted), on_error, where)
@@ -115,6 +109,9 @@ class FormatVerbs(Verbs):
         `from_parquet`.
         Raises: ReadError, DecodeError: with file, line and byte; StructureError: other keys than the first line's.
         """
+        from penstock.formats.json_lines import json_stream
+        from penstock.formats.json_rows import JsonForm
+
         where = user_location()
         verb = "from_json_lines"
         compression = require_compression(verb, compression_type, where)
@@ -137,6 +134,8 @@ class FormatVerbs(Verbs):
         `paths`, `on_error`: as `from_parquet`.
         Raises: MissingDependencyError; ReadError, DecodeError: a file is missing, or no ArrayRecord.
         """
+        from penstock.formats.array_record import array_record_store
+
         return cls._stored("from_array_record", paths, array_record_store, on_error, user_location())
 
     @classmethod
@@ -149,6 +148,14 @@ class FormatVerbs(Verbs):
         object itself is asked for its rows, as `from_source` does. `fill_null`, `on_error`: as `from_parquet`.
         Raises: InvalidArgumentError: no such object; UnsupportedValueError: a type that is no value.
         """
+        from penstock.formats.hugging_face import (
+            hugging_face_store,
+            hugging_face_stream,
+            is_iterable_style,
+            is_map_style,
+            is_tabular,
+        )
+
         where = user_location()
         verb = "from_hugging_face"
         fills = _fills(verb, fill_null, where)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock.errors import InvalidArgumentError, user_location
-from penstock.session.saved.graphs import graph_from_bytes, graph_to_bytes
-from penstock.session.saved.preprocessing import Preprocessing, export_to, load_from
 from penstock.verbs.base import Verbs, require_callable
 from penstock.verbs.nested import node_of
+
+if TYPE_CHECKING:
+    from penstock.session.saved.preprocessing import Preprocessing
+
+# What writes and reads archives knows every node and format: it is imported by the first pipeline that is saved.
 
 
 class SavingVerbs(Verbs):
@@ -23,6 +26,8 @@ class SavingVerbs(Verbs):
         the first element is computed. Files are named, not copied. What a `cache` keeps is not saved.
         Raises: UnsupportedValueError: a function that neither compiles nor can be pickled.
         """
+        from penstock.session.saved.graphs import graph_to_bytes
+
         return graph_to_bytes(self._node, self._known())
 
     @classmethod
@@ -33,6 +38,8 @@ class SavingVerbs(Verbs):
         holds functions saved as code is refused, naming them.
         Raises: InvalidArgumentError: no saved pipeline, one of another version, or code that is not allowed.
         """
+        from penstock.session.saved.graphs import graph_from_bytes
+
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InvalidArgumentError("from_bytes: data", got=type(data).__name__, expected="bytes")
         return cls._of(graph_from_bytes(bytes(data), cls._known(), allow_code))
@@ -49,6 +56,8 @@ def export(dataset_or_function: Verbs | Callable[..., Any], path: str | Path, *,
     example: what a function takes, as one element; a dataset computes its own first one.
     Raises: NotCompiledError: a function that does not compile, draws at random, or takes batches; InvalidArgumentError.
     """
+    from penstock.session.saved.preprocessing import export_to
+
     where = user_location()
     if isinstance(dataset_or_function, Verbs):
         export_to(dataset_or_function._node, None, path)
@@ -64,4 +73,6 @@ def load(path: str | Path) -> Preprocessing:
 
     Raises: ReadError: the file cannot be read; InvalidArgumentError: it is no exported preprocessing.
     """
+    from penstock.session.saved.preprocessing import load_from
+
     return load_from(path)
