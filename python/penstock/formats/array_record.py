@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from penstock.block.columns import BytesColumn, Column, Indices, object_array
+from penstock.block.columns import BytesColumn, Indices, object_array
 from penstock.block.spec import BYTES, Spec
 from penstock.block.tree import LEAF, Structure
 from penstock.errors import DecodeError, PenstockError, ReadError
 from penstock.formats.extras import library
 from penstock.formats.files import LocalFile, unreadable
+from penstock.formats.pieces import OpenFiles
 from penstock.formats.store import Found, Memory
 
 EXTRA = "array-record"
@@ -56,33 +55,26 @@ class ArrayRecordStore:
         return _OpenArrayRecord(self)
 
 
-class _OpenArrayRecord:
+class _OpenArrayRecord(OpenFiles):
     """A reader a file, opened when first needed; one thread at a time asks it."""
 
     def __init__(self, store: ArrayRecordStore) -> None:
+        super().__init__(store.counts)
         self._store = store
-        self._stops = np.cumsum(store.counts, dtype=np.int64)
-        self._starts = self._stops - np.asarray(store.counts, dtype=np.int64)
         self._locks = [threading.Lock() for _ in store.files]
         self._readers: dict[int, Any] = {}
 
     def read(self, positions: Indices, memory: Memory) -> Found:
-        numbers = np.searchsorted(self._stops, positions, side="right")
         values: list[Any] = [None] * len(positions)
         stop, error = len(positions), None
-        for number in np.unique(numbers).tolist():
-            places = np.flatnonzero(numbers == number)
-            records, fault = self._records(number, (positions[places] - self._starts[number]).tolist())
+        for number, places, within in self.by_file(positions):
+            records, fault = self._records(number, within.tolist())
             for place, record in zip(places.tolist(), records, strict=False):
                 values[place] = record
             if fault is not None and int(places[len(records)]) < stop:
                 stop, error = int(places[len(records)]), fault
         columns = (BytesColumn(object_array(values[:stop]), BYTES),) if stop else ()
         return Found(columns, stop, error)
-
-    def read_batches(self, positions: Indices, counts: Indices, memory: Memory) -> tuple[Column, ...] | None:
-        """None: records are Python objects on their own."""
-        return None
 
     def _records(self, number: int, rows: list[int]) -> tuple[list[bytes], PenstockError | None]:
         """The records up to the first that cannot be read, and why."""

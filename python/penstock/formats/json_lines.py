@@ -17,7 +17,7 @@ from penstock.formats.files import LocalFile, RemoteFile
 from penstock.formats.json_rows import BadLine, JsonError, JsonForm, parsed, rows_of
 from penstock.formats.line_index import Bounds, LineIndex
 from penstock.formats.lines import raw_lines
-from penstock.formats.pieces import OpenPieces
+from penstock.formats.pieces import OpenPieces, StreamStore
 from penstock.formats.store import Chunk, Found, Held, Memory
 from penstock.formats.streams import CHUNK_BYTES
 
@@ -117,37 +117,12 @@ def _first_form(files: Sequence[LocalFile], compression: str) -> JsonForm:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonStore:
-    """The lines of files by position. bounds: of each file, where each line begins, and where the last one ends."""
-
-    stream: JsonStream
-    bounds: tuple[Bounds, ...]
+class JsonStore(StreamStore[JsonStream, Bounds]):
+    """The lines of files by position. Of each file, where each line begins, and where the last one ends."""
 
     @property
-    def files(self) -> Sequence[LocalFile]:
-        return self.stream.files
-
-    @property
-    def count(self) -> int:
-        return sum(len(bounds) - 1 for bounds in self.bounds)
-
-    @property
-    def structure(self) -> Structure:
-        return self.stream.structure
-
-    @property
-    def specs(self) -> tuple[Spec, ...]:
-        return self.stream.specs
-
-    @property
-    def pieces(self) -> None:
-        return None
-
-    def part(self, first: int, step: int) -> JsonStore:
-        return JsonStore(self.stream.part(first, step), self.bounds[first::step])
-
-    def parameters(self) -> dict[str, Any]:
-        return self.stream.parameters()
+    def counts(self) -> list[int]:
+        return [len(bounds) - 1 for bounds in self.indices]
 
     def open(self) -> _OpenJson:
         return _OpenJson(self)
@@ -157,15 +132,15 @@ class _OpenJson(OpenPieces):
     """Lines read by position."""
 
     def __init__(self, store: JsonStore) -> None:
-        super().__init__(store.files, [len(bounds) - 1 for bounds in store.bounds])
+        super().__init__(store.files, store.counts)
         self._store = store
 
     def read(self, positions: Indices, memory: Memory) -> Found:
         lines = np.empty(len(positions), dtype=object)
         where = np.empty((len(positions), 2), dtype=np.int64)
         for number, places, within in self.by_file(positions):
-            starts = self._store.bounds[number][within]
-            lengths = self._store.bounds[number][within + 1] - starts
+            starts = self._store.indices[number][within]
+            lengths = self._store.indices[number][within + 1] - starts
             pieces = self.file(number).pieces(starts, lengths, is_line=True)
             for place, piece in zip(places.tolist(), pieces, strict=True):
                 lines[place] = piece
@@ -174,5 +149,5 @@ class _OpenJson(OpenPieces):
         if bad is None:
             return Found(columns, count)
         number, line = where[bad.row].tolist()
-        offset = int(self._store.bounds[number][line])
+        offset = int(self._store.indices[number][line])
         return Found(columns, count, _located(bad, self._store.files[number], line + 1, offset))

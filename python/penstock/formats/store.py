@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class Stream(Protocol):
     def specs(self) -> tuple[Spec, ...]:
         """What each leaf looks like."""
 
-    def part(self, first: int, step: int) -> Stream:
+    def part(self, first: int, step: int) -> Self:
         """That of files `first`, `first + step`, ... alone."""
 
     def parameters(self) -> dict[str, Any]:

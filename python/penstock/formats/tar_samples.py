@@ -20,7 +20,7 @@ from penstock.block.spec import BYTES, STR, Spec
 from penstock.block.tree import LEAF, Structure
 from penstock.errors import DecodeError, PenstockError
 from penstock.formats.files import LocalFile, RemoteFile
-from penstock.formats.pieces import OpenPieces
+from penstock.formats.pieces import OpenPieces, StreamStore
 from penstock.formats.store import Chunk, Found, Held, Memory
 from penstock.formats.tar_members import Member, Source, cut_short, members
 from penstock.formats.tar_source import open_source
@@ -260,37 +260,12 @@ def tar_index(stream: TarStream, file: LocalFile) -> TarIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class TarStore:
+class TarStore(StreamStore[TarStream, TarIndex]):
     """The samples of tar files by position."""
 
-    stream: TarStream
-    indices: tuple[TarIndex, ...]
-
     @property
-    def files(self) -> Sequence[LocalFile]:
-        return self.stream.files
-
-    @property
-    def count(self) -> int:
-        return sum(len(index.keys) for index in self.indices)
-
-    @property
-    def structure(self) -> Structure:
-        return self.stream.structure
-
-    @property
-    def specs(self) -> tuple[Spec, ...]:
-        return self.stream.specs
-
-    @property
-    def pieces(self) -> None:
-        return None
-
-    def part(self, first: int, step: int) -> TarStore:
-        return TarStore(self.stream.part(first, step), self.indices[first::step])
-
-    def parameters(self) -> dict[str, Any]:
-        return self.stream.parameters()
+    def counts(self) -> list[int]:
+        return [len(index.keys) for index in self.indices]
 
     def open(self) -> _OpenTar:
         return _OpenTar(self)
@@ -300,7 +275,7 @@ class _OpenTar(OpenPieces):
     """Samples read by position, all fields of those in one file at once."""
 
     def __init__(self, store: TarStore) -> None:
-        super().__init__(store.files, [len(index.keys) for index in store.indices])
+        super().__init__(store.files, store.counts)
         self._store = store
 
     def read(self, positions: Indices, memory: Memory) -> Found:
