@@ -741,6 +741,7 @@ case(
     lambda _: numbers(99).rejection_resample(third, (0.5, 0.5, 0)),
     streams="rejection_resample",
     varies=True,
+    once=False,  # what it keeps follows the shares seen before, so the order
 )
 case(
     "resample_known",
