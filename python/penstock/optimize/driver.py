@@ -71,8 +71,10 @@ def _apply(rule: Rule, root: Node, skip: frozenset[str], steps: list[Step], cloc
 
 def _is_kept(promised: Signature | None, after: Signature | None) -> bool:
     """Whether what was promised still is; a rule may know more, such as a dimension that a function hid."""
-    if promised is None or after is None:
-        return after is promised or promised is None
+    if promised is None:
+        return True
+    if after is None:
+        return False
     return promised.structure == after.structure and all(
         before == spec or (before.is_compatible_with(spec) and before.shape in (None, before.merge(spec).shape))
         for before, spec in zip(promised.specs, after.specs, strict=True)
