@@ -12,6 +12,7 @@ class Capacities:
     Units: bytes per second, seconds, images per second. memcpy_core: copying, one core alone; memcpy_all: all cores
     of the budget together. storage: reading the dataset's path, large and in order; storage_latency_s: one small
     read of it; storage_is_cold: past the page cache. jpeg_core: images of about 500 x 375 that one core decodes.
+    host_to_device: copying a batch to the accelerator.
     """
 
     memcpy_core: float | None = None
@@ -20,6 +21,7 @@ class Capacities:
     storage_latency_s: float | None = None
     storage_is_cold: bool = False
     jpeg_core: float | None = None
+    host_to_device: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,9 +41,9 @@ class StepTrace:
     id: unique in the trace; part_of: of the step whose function this op belongs to, "" for a verb. label: as errors
     name it ("map at train.py:12"). stage: id of the stage that runs it. elements, bytes_in, bytes_out: put out,
     taken, put out. Seconds are sums over workers, exclusive of other steps: busy_s on any thread, cpu_s on a core,
-    storage_s waiting for storage, gil_s waiting for or holding the GIL (None: not estimated). element_s: quantiles
-    of seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks, where elements cannot be told apart). slow: the
-    slowest ones.
+    storage_s waiting for storage, gil_s waiting for or holding the GIL, queued_s waiting for a core (None: not
+    estimated). element_s: quantiles of seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks, where elements
+    cannot be told apart). slow: the slowest ones.
     """
 
     id: str
@@ -59,6 +59,7 @@ class StepTrace:
     storage_s: float = 0.0
     storage_bytes: int = 0
     gil_s: float | None = None
+    queued_s: float | None = None
     element_s: tuple[float, float, float, float] | None = None
     slow: tuple[SlowElement, ...] = ()
 
@@ -131,7 +132,8 @@ class Consumer:
     that is known ("device done": from the moment each step was done; "synchronous": the trainer waits for its
     device, so host wait is it; "profile": from the framework's own profile; "host wait": an upper bound). first_s:
     until the first batch came. ready, requests: requests that found a batch waiting. replay_step_s: seconds of a
-    step when its input was replayed from memory: the trainer's own speed.
+    step when its input was replayed from memory: the trainer's own speed. cpu_s: CPU seconds of this process outside
+    the pipeline's steps (None: not measured).
     """
 
     steps: int = 0
@@ -144,6 +146,7 @@ class Consumer:
     ready: int = 0
     requests: int = 0
     replay_step_s: float | None = None
+    cpu_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,10 +190,10 @@ class Trace:
     """One run of one loader.
 
     source: whose loader; loader: it, as the user wrote it. began_at: Unix time. seconds: from the opening to the
-    end. stages, steps, nodes: the one nearest the trainer first. intervals, samples: thinned evenly when there are
-    many. framework: what trains ("tensorflow", "torch", "jax", "": unknown). settings: of a foreign loader
-    ("num_workers", "prefetch_factor" ...). notes: how numbers were obtained. cut: why it ends early; "": it does
-    not.
+    end. threads: worker threads at most, of all stages together (None: not known). stages, steps, nodes: the one
+    nearest the trainer first. intervals, samples: thinned evenly when there are many. framework: what trains
+    ("tensorflow", "torch", "jax", "": unknown). settings: of a foreign loader ("num_workers", "prefetch_factor"
+    ...). notes: how numbers were obtained. cut: why it ends early; "": it does not.
     """
 
     source: Source
@@ -200,6 +203,7 @@ class Trace:
     began_at: float = 0.0
     seconds: float = 0.0
     framework: str = ""
+    threads: int | None = None
     settings: dict[str, Value] = field(default_factory=dict)
     stages: tuple[StageTrace, ...] = ()
     steps: tuple[StepTrace, ...] = ()
