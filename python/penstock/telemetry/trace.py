@@ -158,6 +158,19 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerTrace:
+    """One worker process of a foreign loader, to see one that falls behind the others.
+
+    elements: it produced; busy_s: seconds it took over them; cpu_s: of these, on a core (None: not measured).
+    """
+
+    id: str
+    elements: int
+    busy_s: float
+    cpu_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TuningEntry:
     """One decision while it ran.
 
@@ -191,9 +204,10 @@ class Trace:
 
     source: whose loader; loader: it, as the user wrote it. began_at: Unix time. seconds: from the opening to the
     end. threads: worker threads at most, of all stages together (None: not known). stages, steps, nodes: the one
-    nearest the trainer first. intervals, samples: thinned evenly when there are many. framework: what trains
-    ("tensorflow", "torch", "jax", "": unknown). settings: of a foreign loader ("num_workers", "prefetch_factor"
-    ...). notes: how numbers were obtained. cut: why it ends early; "": it does not.
+    nearest the trainer first. intervals, samples: thinned evenly when there are many. workers: of a foreign loader,
+    where they were timed one by one. framework: what trains ("tensorflow", "torch", "jax", "": unknown). settings: of
+    a foreign loader ("num_workers", "prefetch_factor" ...). notes: how numbers were obtained. cut: why it ends early;
+    "": it does not.
     """
 
     source: Source
@@ -212,5 +226,6 @@ class Trace:
     samples: tuple[Sample, ...] = ()
     tuning: tuple[TuningEntry, ...] = ()
     retraces: tuple[Retrace, ...] = ()
+    workers: tuple[WorkerTrace, ...] = ()
     notes: tuple[str, ...] = ()
     cut: str = ""
