@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -37,10 +37,33 @@ class RunLimits:
     max_error_ratio: float | None = None
 
 
+@dataclass(slots=True)
+class Asked:
+    """The consumer's side since somebody last looked.
+
+    requests: for a block; ready: those that found one waiting. wait_s: seconds it waited for the others.
+    """
+
+    requests: int = 0
+    ready: int = 0
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ticker:
+    """Whom to call about every `interval_s` seconds, with the run and the time, where something happens.
+
+    Called under the run's lock, it may change settings of stages, and `Run.more_threads`.
+    """
+
+    interval_s: float
+    call: Callable[[Run, float], None]
+
+
 class Run:
     """Blocks of one epoch, in order, computed ahead of the consumer by worker threads."""
 
-    def __init__(self, root: RunningStage, limits: RunLimits) -> None:
+    def __init__(self, root: RunningStage, limits: RunLimits, ticker: Ticker | None = None) -> None:
         self.scheduler = Scheduler(root, limits.ram_budget_bytes, limits.max_error_ratio)
         self._limits = limits
         # Re-entrant: a destructor may close the run from inside a locked region of the same thread.
@@ -56,6 +79,11 @@ class Run:
         self._closing = root.scope.services.closing
         self._now = root.scope.services.clock.now
         self._left_at = self._now()  # when the consumer took its last block
+        self._waits_since: float | None = None  # it waits for one
+        self.asked = Asked()
+        self.more_threads = 0  # for tasks that wait in user code, beyond the cores
+        self._ticker = ticker
+        self._tick_at = self._left_at if ticker is None else self._left_at + ticker.interval_s
         if not _live:
             _register_exit()
         _live.add(self)
@@ -65,9 +93,11 @@ class Run:
     def next_block(self) -> tuple[Marked | None, bool]:
         """The next block with its mark (None at the end), and whether it was waiting already. Waits for it."""
         self.check_process()
-        hurries = self._now() - self._left_at < _HURRY_AWAY_SECONDS
+        entered = self._now()
+        hurries = entered - self._left_at < _HURRY_AWAY_SECONDS
         with self._lock:
             was_ready = bool(self.scheduler.root.ready)
+            self._waits_since = entered
             while True:
                 if self._crash is not None:
                     raise self._crash
@@ -78,6 +108,7 @@ class Run:
                     if not hurries:
                         self._wake_worker()
                     self._left_at = self._now()
+                    self._count(was_ready)
                     return marked, was_ready
                 if self.scheduler.ended:
                     return None, was_ready
@@ -94,7 +125,35 @@ class Run:
                     if not self._result.wait(_HURRY_SECONDS if self.scheduler.has_source() else None):
                         self.scheduler.hurry()
                 else:
-                    self.scheduler.commit(task, self._execute_unlocked(task))
+                    self._commit(task, self._execute_unlocked(task))
+
+    def _count(self, was_ready: bool) -> None:
+        """The consumer leaves with a block."""
+        asked = self.asked
+        asked.requests += 1
+        asked.ready += was_ready
+        if not was_ready:
+            asked.wait_s += self._left_at - (self._left_at if self._waits_since is None else self._waits_since)
+        self._waits_since = None
+        self._tick(self._left_at)
+
+    def take_asked(self, now: float) -> Asked:
+        """What the consumer asked since this was last called; a wait that goes on counts up to now."""
+        asked, self.asked = self.asked, Asked()
+        if self._waits_since is not None and not self.scheduler.root.ready:
+            asked.wait_s += now - self._waits_since
+            self._waits_since = now
+        return asked
+
+    def _commit(self, task: Task, outcome: Outcome) -> None:
+        self.scheduler.commit(task, outcome)
+        if self._ticker is not None:
+            self._tick(self._now())
+
+    def _tick(self, now: float) -> None:
+        if self._ticker is not None and now >= self._tick_at and not self._closed:
+            self._tick_at = now + self._ticker.interval_s
+            self._ticker.call(self, now)
 
     def check_process(self) -> None:
         """Raises: ForkedError in a forked child."""
@@ -108,7 +167,7 @@ class Run:
     def _run_one(self) -> None:
         task = self.scheduler.claim()
         if task is not None:
-            self.scheduler.commit(task, task.execute())
+            self._commit(task, task.execute())
         else:
             self._check_progress()
 
@@ -122,7 +181,7 @@ class Run:
         """Let one more worker look for a task; start it if all are busy. It wakes the next when it finds one."""
         if self._idle:
             self._work.notify()
-        elif len(self._threads) < self._limits.workers + self._away:
+        elif len(self._threads) < self._limits.workers + self.more_threads + self._away:
             name = f"penstock-worker-{len(self._threads)}"
             began = threading.Event()
             thread = threading.Thread(target=self._work_until_closed, args=(began,), name=name, daemon=True)
@@ -145,7 +204,7 @@ class Run:
                         continue
                     self._wake_worker()
                     outcome = self._execute_unlocked(task)
-                    self.scheduler.commit(task, outcome)
+                    self._commit(task, outcome)
                 except BaseException as error:  # noqa: BLE001  # an engine fault: the consumer must hear of it, not wait for ever
                     self._crash = error
                     self._result.notify_all()

@@ -30,6 +30,7 @@ class Scheduler:
         self.seen: dict[int, Seen] = {}
         self.skipped: list[Skipped] = []
         self.totals: dict[tuple[int, str], StepTotals] = {}
+        self.cores: int | None = None  # tasks at once that do not wait, where there are threads for more; None: no more
 
     def stages(self) -> Iterator[RunningStage]:
         """The stages that may have work, the one nearest the consumer first."""
@@ -54,7 +55,10 @@ class Scheduler:
             stage.pump()
         stages = list(self.stages())
         held = sum(stage.counts.waiting_bytes + stage.expected_bytes() for stage in stages)
+        has_core = self.cores is None or sum(map(_on_core, stages)) < self.cores
         for stage in stages:
+            if not has_core and not stage.setting.waits:
+                continue
             if (held > self._ram_budget_bytes and not stage.is_idle) or (only_short and not stage.is_short()):
                 continue
             task = stage.claim()
@@ -112,3 +116,8 @@ class Scheduler:
         if not self._closed:
             self._closed = True
             self.root.close()
+
+
+def _on_core(stage: RunningStage) -> int:
+    """Tasks of a stage that take a core."""
+    return 0 if stage.setting.waits else max(0, stage.running - stage.away.tasks)

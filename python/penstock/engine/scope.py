@@ -16,6 +16,7 @@ from penstock.block.tree import Structure
 from penstock.engine.buffers import BufferPool
 from penstock.engine.executors.crowd import Crowd
 from penstock.engine.executors.evidence import Finding
+from penstock.engine.knobs import Setting
 from penstock.engine.sizing import TaskSize
 from penstock.errors import StructureError
 from penstock.graph.node import Node
@@ -31,10 +32,10 @@ class Services:
 
     process_workers: worker processes that functions may use, 0 for none: all runs here. executor: where functions run
     that nothing was said of, see `Options.executor`. sizes: of tasks, by step, as iterators before found them best.
-    block_size: rows of a block, as said in the options. optimized: a nested dataset's graph after the rules.
-    findings: where functions were found to run best, by step. crowd: how many run at once in this iterator.
-    max_image_pixels, remote: as the options, None for the defaults. closing: set when the run ends,
-    for whoever waits in it.
+    settings: of the stages, by step, as they are now. block_size: rows of a block, as said in the options. optimized: a
+    nested dataset's graph after the rules. findings: where functions were found to run best, by step. crowd: how many
+    run at once in this iterator. max_image_pixels, remote: as the options, None for the defaults. closing: set when the
+    run ends, for whoever waits in it.
     """
 
     seed: int
@@ -47,6 +48,7 @@ class Services:
     max_image_pixels: int | None = None
     remote: RemoteOptions | None = None
     sizes: dict[tuple[int, str], TaskSize] = field(default_factory=dict)
+    settings: dict[tuple[int, str], Setting] = field(default_factory=dict)
     block_size: int | None = None
     optimized: Callable[[Node], Node] = lambda node: node
     findings: dict[tuple[int, str], Finding] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from penstock.block.block import Block, Failure
 from penstock.block.origin import NOWHERE
 from penstock.engine.executors.placed import PlacedFunction
+from penstock.engine.knobs import Window, first_setting
 from penstock.engine.marks import START, History, Mark, Marked
 from penstock.engine.nested.inside import in_task
 from penstock.engine.operators.barriers.base import Barrier
@@ -31,9 +32,7 @@ from penstock.plan.stage import Stage
 from penstock.storage.surroundings import reading_for
 
 _NONE = np.empty(0, dtype=np.int64)
-_AHEAD_BLOCKS = 2
 _SHORT_SECONDS = 0.001
-_AWAY_TASKS = 64
 _REQUESTS = 512  # of a stage, waited for: twice what is in flight by default
 _REQUESTS_AT_FIRST = 64  # until it is known how large the answers are
 
@@ -43,7 +42,8 @@ class Outcome:
     """What a task gave: blocks in order, its log, and what it cost.
 
     ended: the stage has nothing after this. number: of the verb whose elements these are.
-    away_s: of its seconds, those in which the thread waited for requests that all rows had made together.
+    away_s: of its seconds, those in which the thread waited for requests that all rows had made together; waited_s: for
+    any storage.
     """
 
     blocks: list[Block]
@@ -55,6 +55,7 @@ class Outcome:
     elements: int = 0
     number: int = -1
     away_s: float = 0.0
+    waited_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -77,15 +78,17 @@ class Task:
         scope = self.scope.in_task()
         services = scope.services
         clock = services.clock
-        away_s = 0.0
+        away_s = waited_s = 0.0
 
         @contextmanager
         def waiting(requests: int, together: bool) -> Iterator[None]:
-            nonlocal away_s
+            nonlocal away_s, waited_s
             left = clock.now()
             with nullcontext() if away is None else away(self.stage, requests):
                 yield
-            away_s += clock.now() - left if together else 0.0
+            spent_s = clock.now() - left
+            waited_s += spent_s
+            away_s += spent_s if together else 0.0
 
         began = clock.now()
         try:
@@ -96,7 +99,7 @@ class Task:
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
         number = self.stage.stage.node.number
-        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number, away_s)
+        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number, away_s, waited_s)
 
 
 @dataclass(slots=True)
@@ -126,7 +129,7 @@ class StageCounts:
     """What a stage holds and costs.
 
     wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes, task_s:
-    what one task puts out and takes, smoothed; negative before the first.
+    what one task puts out and takes, smoothed; negative before the first. window: since the tuner last looked.
     """
 
     wait_s: float = 0.0
@@ -134,14 +137,23 @@ class StageCounts:
     waiting_elements: int = 0
     task_bytes: float = -1.0
     task_s: float = -1.0
+    window: Window = field(default_factory=Window)
 
     def hold(self, nbytes: int, elements: int) -> None:
         self.waiting_bytes += nbytes
         self.waiting_elements += elements
 
-    def expect(self, nbytes: int, seconds: float) -> None:
+    def count(self, outcome: Outcome) -> None:
+        """A task has come back."""
+        nbytes, seconds, window = outcome.nbytes, outcome.seconds, self.window
         self.task_bytes = nbytes if self.task_bytes < 0 else 0.7 * self.task_bytes + 0.3 * nbytes
         self.task_s = seconds if self.task_s < 0 else 0.7 * self.task_s + 0.3 * seconds
+        window.tasks += 1
+        window.rows += outcome.rows or outcome.elements
+        window.seconds += seconds
+        window.waited_s += outcome.waited_s
+        for totals in outcome.log.tally.steps.values():
+            window.cpu_s += totals.cpu_s
 
 
 class RunningStage:
@@ -163,6 +175,7 @@ class RunningStage:
         self._exhausted = False  # nothing more will be claimed
         self._failed = False  # nothing more will be put out
         self._size = TaskSize()
+        self.setting = scope.services.settings.setdefault(stage.node.key, first_setting(stage))
 
     # -- what the scheduler asks ----------------------------------------------------------------------------------
 
@@ -186,15 +199,15 @@ class RunningStage:
 
     def has_room(self) -> bool:
         """Whether little enough waits, delivered in order or not yet, to start another task."""
-        most = 2 * self.stage.width.workers + _AHEAD_BLOCKS + self._more_tasks()
+        most = 2 * self.setting.parallelism + self.setting.prefetch + self._more_tasks()
         if self.running + len(self._finished) >= most:
             return False
         if self.stage.ahead is not None:
             return self.counts.waiting_elements < self.stage.ahead
-        return len(self.ready) < _AHEAD_BLOCKS
+        return len(self.ready) < self.setting.prefetch
 
     def may_start(self) -> bool:
-        workers = self.stage.width.workers + self._more_tasks()
+        workers = self.setting.parallelism + self._more_tasks()
         return not self._exhausted and self.running < workers and self.has_room()
 
     def _more_tasks(self) -> int:
@@ -202,7 +215,23 @@ class RunningStage:
         most = _REQUESTS_AT_FIRST if self.counts.task_bytes < 0 else _REQUESTS
         if self.stage.width.said or self.stage.width.serial or self.away.requests >= most:
             return 0
-        return min(self.away.tasks, _AWAY_TASKS)
+        return min(self.away.tasks, self.setting.read_ahead)
+
+    @property
+    def task_rows(self) -> int:
+        """Rows of the next task."""
+        most = self.setting.block_size
+        return self._size.rows if most is None or self._size.fixed else min(self._size.rows, most)
+
+    @property
+    def measured_rows(self) -> int:
+        """Rows of a task as they were measured to be best, whatever it may take."""
+        return self._size.rows
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether its functions run in worker processes now."""
+        return False
 
     def wanted(self) -> list[RunningStage]:
         """The inputs whose output this stage waits for."""
@@ -220,7 +249,7 @@ class RunningStage:
         self.running -= 1
         if self.closed:
             return
-        self.counts.expect(outcome.nbytes, outcome.seconds)
+        self.counts.count(outcome)
         self.counts.hold(outcome.nbytes, outcome.elements)
         self.measured(outcome)
         self._finished[task.sequence] = task, outcome
@@ -290,6 +319,7 @@ class RunningStage:
 
     def take(self, rows: int | None = None) -> Marked:
         """The next finished block, or its first `rows` elements; the rest is taken next."""
+        self.counts.window.took(len(self.ready))
         waiting = self.ready.popleft()
         self.counts.wait_s += self.scope.services.clock.now() - waiting.since
         marked = waiting.marked
@@ -353,16 +383,19 @@ class IndexedRun(RunningStage):
         self._start_with(block_size)
         self._exhausted = 0 <= self._length <= start
 
+    @property
+    def is_handed_over(self) -> bool:
+        return self._operator.is_handed_over()
+
     def measured(self, outcome: Outcome) -> None:
-        target_s = HANDED_OVER_SECONDS if self._operator.is_handed_over() else TARGET_SECONDS
-        self._resize(outcome, target_s)
+        self._resize(outcome, HANDED_OVER_SECONDS if self.is_handed_over else TARGET_SECONDS)
 
     def claim(self) -> Task | None:
         if not self.may_start():
             return None
         if isinstance(self._operator, BatchOperator):
             return self._claim_batches(self._operator)
-        stop = self._stop(self._position + self._size.rows)
+        stop = self._stop(self._position + self.task_rows)
         return self._range_task(self._position, stop, stop - self._position)
 
     def _stop(self, stop: int) -> int:
@@ -381,7 +414,7 @@ class IndexedRun(RunningStage):
 
     def _claim_batches(self, operator: BatchOperator) -> Task:
         size = operator.node.batch_size
-        batches, part = batches_or_part(self._size.rows, size)
+        batches, part = batches_or_part(self.task_rows, size)
         source = operator.inputs[0]
         if self._row == 0 and (batches or source.lays_out_rows or not (self.stage.ordered and operator.is_plain)):
             stop = self._stop(self._position + max(batches, 1))
@@ -444,9 +477,12 @@ class SegmentRun(RunningStage):
         self._function = PlacedFunction(stage.node)
         self._start_with(block_size)
 
+    @property
+    def is_handed_over(self) -> bool:
+        return self._function.is_handed_over
+
     def measured(self, outcome: Outcome) -> None:
-        target_s = HANDED_OVER_SECONDS if self._function.is_handed_over else TARGET_SECONDS
-        self._resize(outcome, target_s)
+        self._resize(outcome, HANDED_OVER_SECONDS if self.is_handed_over else TARGET_SECONDS)
 
     def pump(self) -> None:
         if self.inputs[0].ended:
@@ -456,7 +492,7 @@ class SegmentRun(RunningStage):
         source = self.inputs[0]
         if not source.ready or not self.may_start():
             return None
-        marked = source.take(self._size.rows)
+        marked = source.take(self.task_rows)
         block = marked.block
 
         def run(scope: Scope) -> tuple[list[Block], bool]:

@@ -206,7 +206,8 @@ def _interleave(node: Node, lowering: Lowering) -> Stage:
     reason = f"num_parallel_calls={'AUTOTUNE' if calls == AUTOTUNE else calls}: so many datasets are read at a time"
     ordered = lowering.deterministic if node.deterministic is None else node.deterministic
     below = lowering.in_order().stage(node.input)
-    return NestedStage(node=node, inputs=(below,), width=Width(workers, reason), ordered=ordered)
+    width = Width(workers, reason, said=calls != AUTOTUNE)
+    return NestedStage(node=node, inputs=(below,), width=width, ordered=ordered)
 
 
 def _barrier(node: Node, lowering: Lowering) -> Stage:

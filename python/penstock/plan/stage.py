@@ -32,6 +32,11 @@ class Stage:
     ahead: int | None = None
     kind: ClassVar[str] = "stage"
 
+    @property
+    def id(self) -> str:
+        """Its name in traces and logs: "3:map", the number of its node in the user's graph and the verb."""
+        return f"{self.node.number}:{self.node.verb}"
+
 
 class IndexedStage(Stage):
     """A whole index-driven subgraph: a task computes the elements at a range of positions."""

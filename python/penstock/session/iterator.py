@@ -158,7 +158,7 @@ class PipelineIterator(Iterator[Any]):
             for running in scheduler.stages():
                 waits[running.stage.node.key] = running.counts.wait_s
                 for node in nodes_of(running.stage.node) if not running.inputs else [running.stage.node]:
-                    widths[node.key] = running.stage.width.workers
+                    widths[node.key] = running.setting.parallelism
             for key, t in list(scheduler.totals.items()):
                 wait_s, workers = waits.get(key, 0.0), widths.get(key, 1)
                 stages.append(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import penstock as ps
-from penstock.engine import stages
+from penstock.engine import knobs, stages
 from penstock.engine.scheduler import Scheduler
 from penstock.engine.stages import Outcome, RunningStage
 from penstock.storage.surroundings import surroundings
@@ -50,7 +50,7 @@ def test_no_more_than_so_many_tasks_wait() -> None:
         while scheduler.next_block() is not None:
             pass
     waiting(scheduler, 1)
-    assert scheduler.root.away.tasks <= stages._AWAY_TASKS + WORKERS
+    assert scheduler.root.away.tasks <= knobs.AWAY_TASKS + WORKERS
 
 
 @pytest.mark.parametrize("calls", [None, 1, 2])

@@ -50,7 +50,7 @@ class ParallelRun(RunningStage):
         return False  # a child may block at any element
 
     def may_start(self) -> bool:
-        return not self._exhausted and self.running < self.stage.width.workers
+        return not self._exhausted and self.running < self.setting.parallelism
 
     def pump(self) -> None:
         """Go on to what came: elements of the input, rows of children. Here an end is noticed."""
@@ -81,11 +81,11 @@ class ParallelRun(RunningStage):
 
     def has_room_for_join(self) -> bool:
         """Whether little enough waits to be taken, or to be joined."""
-        if self.running - len(self._pulls) + len(self._finished) >= 2 * self.stage.width.workers:
+        if self.running - len(self._pulls) + len(self._finished) >= 2 * self.setting.parallelism:
             return False
         if self.stage.ahead is not None:
             return self.counts.waiting_elements < self.stage.ahead
-        return len(self.ready) < 2
+        return len(self.ready) < self.setting.prefetch
 
     def _take_elements(self) -> None:
         """Go on to more elements of the input once those there were have children."""
@@ -116,7 +116,7 @@ class ParallelRun(RunningStage):
     def _open_ahead(self) -> list[Child]:
         """The children that may be pulled from, those whose turn comes first before the others."""
         cycle = self._cycle
-        while len(cycle.ahead) < cycle.free_slots() + self.stage.width.workers:
+        while len(cycle.ahead) < cycle.free_slots() + self.setting.parallelism:
             child = cycle.next_child()
             if child is None:
                 break
