@@ -65,7 +65,7 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
             "tokens unbatch unique window with_options zip"
         ),
     ),
-    "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats"),
+    "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats trace"),
     "Rng": (ps.Rng, "choice integers normal numpy permutation random uniform"),
     "Ragged": (
         ps.Ragged,

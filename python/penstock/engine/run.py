@@ -65,7 +65,7 @@ class Run:
 
     def __init__(self, root: RunningStage, limits: RunLimits, ticker: Ticker | None = None) -> None:
         self.scheduler = Scheduler(root, limits.ram_budget_bytes, limits.max_error_ratio)
-        self._limits = limits
+        self.limits = limits
         # Re-entrant: a destructor may close the run from inside a locked region of the same thread.
         self._lock = threading.RLock()
         self._work = threading.Condition(self._lock)
@@ -112,7 +112,7 @@ class Run:
                     return marked, was_ready
                 if self.scheduler.ended:
                     return None, was_ready
-                if self._limits.workers == 0:
+                if self.limits.workers == 0:
                     self._run_one()
                     continue
                 # A thread that would wait may as well work, where the work is shorter than being woken up twice. One
@@ -181,7 +181,7 @@ class Run:
         """Let one more worker look for a task; start it if all are busy. It wakes the next when it finds one."""
         if self._idle:
             self._work.notify()
-        elif len(self._threads) < self._limits.workers + self.more_threads + self._away:
+        elif len(self._threads) < self.limits.workers + self.more_threads + self._away:
             name = f"penstock-worker-{len(self._threads)}"
             began = threading.Event()
             thread = threading.Thread(target=self._work_until_closed, args=(began,), name=name, daemon=True)

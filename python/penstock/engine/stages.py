@@ -30,6 +30,7 @@ from penstock.engine.scope import Scope, TaskLog
 from penstock.engine.sizing import HANDED_OVER_SECONDS, TARGET_SECONDS, TaskSize, batches_or_part
 from penstock.plan.stage import Stage
 from penstock.storage.surroundings import reading_for
+from penstock.telemetry.trace import Occupancy
 
 _NONE = np.empty(0, dtype=np.int64)
 _SHORT_SECONDS = 0.001
@@ -128,11 +129,10 @@ class Away:
 class StageCounts:
     """What a stage holds and costs.
 
-    wait_s: seconds finished blocks waited to be taken. waiting_bytes, waiting_elements: held now. task_bytes, task_s:
-    what one task puts out and takes, smoothed; negative before the first. window: since the tuner last looked.
+    waiting_bytes, waiting_elements: held now. task_bytes, task_s: what one task puts out and takes, smoothed; negative
+    before the first. window: since the tuner last looked.
     """
 
-    wait_s: float = 0.0
     waiting_bytes: int = 0
     waiting_elements: int = 0
     task_bytes: float = -1.0
@@ -166,6 +166,8 @@ class RunningStage:
         self._drop = drop  # elements to come that were given before
         self.ready: deque[_Waiting] = deque()
         self.counts = StageCounts()
+        self.record = scope.services.recorder.stage(id(stage))
+        self._now = scope.services.clock.now
         self.running = 0
         self.away = Away()
         self.closed = False
@@ -258,6 +260,16 @@ class RunningStage:
         while self._next_commit in self._finished:
             self._put_out(self._next_commit, check)
             self._next_commit += 1
+        self._record(outcome.rows)
+
+    def _record(self, rows: int) -> None:
+        record, counts = self.record, self.counts
+        record.tasks += 1
+        record.task_rows = rows
+        blocks = len(self.ready) + len(self._finished)
+        record.occupancy.add(
+            Occupancy(at_s=self._now(), blocks=blocks, bytes=counts.waiting_bytes, running=self.running)
+        )
 
     def measured(self, outcome: Outcome) -> None:
         """A task took so long and put out so much."""
@@ -321,7 +333,7 @@ class RunningStage:
         """The next finished block, or its first `rows` elements; the rest is taken next."""
         self.counts.window.took(len(self.ready))
         waiting = self.ready.popleft()
-        self.counts.wait_s += self.scope.services.clock.now() - waiting.since
+        self.record.wait_out_s += self._now() - waiting.since
         marked = waiting.marked
         self.counts.hold(-waiting.nbytes, -len(marked.block))
         if rows is None or len(marked.block) <= rows:
@@ -331,13 +343,14 @@ class RunningStage:
         return first
 
     def _wait(self, marked: Marked, put: Callable[[_Waiting], None]) -> None:
-        waiting = _Waiting(marked, self.scope.services.clock.now(), marked.block.nbytes)
+        waiting = _Waiting(marked, self._now(), marked.block.nbytes)
         put(waiting)
         self.counts.hold(waiting.nbytes, len(marked.block))
 
     def close(self) -> None:
         """Stop for good: drop what waits, end what is held."""
         self.closed = self._exhausted = True
+        self.record.feed(self._now())
         self.ready.clear()
         self._finished.clear()
         self.counts.waiting_bytes = self.counts.waiting_elements = 0
@@ -358,7 +371,14 @@ class RunningStage:
         task = Task(self, self._next_claim, run, self.scope, rows, mark, whole)
         self._next_claim += 1
         self.running += 1
+        if self.inputs:
+            self.record.feed(self._now())
         return task
+
+    def _starved(self) -> None:
+        """Note that it has no input, if a task could start."""
+        if self.may_start():
+            self.record.starve(self._now())
 
 
 class IndexedRun(RunningStage):
@@ -487,10 +507,14 @@ class SegmentRun(RunningStage):
     def pump(self) -> None:
         if self.inputs[0].ended:
             self._exhausted = True
+            self.record.feed(self._now())
 
     def claim(self) -> Task | None:
         source = self.inputs[0]
-        if not source.ready or not self.may_start():
+        if not source.ready:
+            self._starved()
+            return None
+        if not self.may_start():
             return None
         marked = source.take(self.task_rows)
         block = marked.block
@@ -597,8 +621,11 @@ class BarrierRun(RunningStage):
         source, mark = self.inputs[number], self._anchor.after(self._since)
         if self._barrier.pending and not self._refill[number]:
             return self._task(self._more, 0, mark)
+        if not source.ready and not source.ended:
+            self.record.starve(self._now())
+            return None
         if not source.ready:
-            return self._task(self._finish(number), 0, mark) if source.ended else None
+            return self._task(self._finish(number), 0, mark)
         if self._refill[number]:
             return self._task(self._take_again(number, source.take(self._refill[number])), 0, mark)
         return self._task(self._push(number, source.take()), 0, mark)

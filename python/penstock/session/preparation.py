@@ -25,6 +25,7 @@ from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
 from penstock.session.stored.resolve import Found, with_stored
 from penstock.telemetry.clock import Clock
+from penstock.telemetry.recorder import Recorder
 from penstock.units import parse_bytes
 
 _SMALL_CHILD = 4096
@@ -100,7 +101,9 @@ def resolve_seed(options: Options) -> int:
     return 0 if options.seed is None else int(options.seed)
 
 
-def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int = 0) -> Services:
+def services_of(
+    prepared: Prepared, seed: int, kept: Kept, process_workers: int = 0, recorder: Recorder | None = None
+) -> Services:
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
     return Services(
@@ -108,6 +111,7 @@ def services_of(prepared: Prepared, seed: int, kept: Kept, process_workers: int 
         process_workers=process_workers, executor=prepared.executor, sizes=kept.sizes, findings=kept.findings,
         block_size=prepared.options.block_size, optimized=_optimizer(prepared.options.skip_rules or frozenset()),
         max_image_pixels=prepared.options.max_image_pixels, remote=prepared.options.remote,
+        recorder=Recorder() if recorder is None else recorder,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from penstock.machine.readings import Host, HostReading
 
 Source = Literal["penstock", "tf.data", "torch", "grain", "keras", "iterable"]
 Method = Literal["device done", "synchronous", "host wait", "profile"]
+StageKind = Literal["indexed", "segment", "barrier", "nested", "source", "chain", "loader"]
 Value = str | int | float | bool | None
 
 
@@ -38,12 +39,12 @@ class Occupancy:
 class StepTrace:
     """One verb of the pipeline, or one op of its function.
 
-    id: unique in the trace; part_of: of the step whose function this op belongs to, "" for a verb. label: as errors
-    name it ("map at train.py:12"). stage: id of the stage that runs it. elements, bytes_in, bytes_out: put out,
-    taken, put out. Seconds are sums over workers, exclusive of other steps: busy_s on any thread, cpu_s on a core,
-    storage_s waiting for storage, gil_s waiting for or holding the GIL, queued_s waiting for a core (None: not
-    estimated). element_s: quantiles of seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks, where elements
-    cannot be told apart). slow: the slowest ones.
+    id: unique in the trace, that of its node where it has one; part_of: of the step whose function this op belongs to,
+    "" for a verb. label: as errors name it ("map at train.py:12"). stage: id of the stage that runs it. elements,
+    bytes_in, bytes_out: put out, taken, put out. Seconds are sums over workers, exclusive of other steps: busy_s on any
+    thread, cpu_s on a core, storage_s waiting for storage, gil_s waiting for or holding the GIL, queued_s waiting for a
+    core (None: not estimated). element_s: quantiles of seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks,
+    where elements cannot be told apart). slow: the slowest ones.
     """
 
     id: str
@@ -75,7 +76,7 @@ class StageTrace:
     """
 
     id: str
-    kind: Literal["indexed", "segment", "barrier", "source", "chain", "loader"]
+    kind: StageKind
     label: str
     inputs: tuple[str, ...] = ()
     workers: int = 1

@@ -20,11 +20,13 @@ from penstock.block.tree import Structure
 from penstock.engine.operators.images import Allocate
 from penstock.engine.operators.programs import Uses, run_program, same_columns, uses_of
 from penstock.engine.operators.urls import expected_of
+from penstock.graph.node import Node
 from penstock.ops.program import Program
 from penstock.optimize.fuse_images import exact
 from penstock.optimize.programs import optimize_program
 from penstock.rng import BlockStreams
 from penstock.storage.surroundings import Habit, expecting
+from penstock.telemetry.recorder import FunctionRecord, Recorder
 from penstock.trace.tracer import Call, Untraced, trace
 
 _CHECKED_ROWS = 2
@@ -38,6 +40,7 @@ class Compiled:
     """The programs of functions of one iterator, by kind of element. Safe to call from several threads.
 
     `functions`: in order, and whether each takes the element's random stream. `without`: rules not to apply.
+    `told`: what became of each kind of element, once.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class Compiled:
         warn: Callable[[str], None],
         label: str,
         without: frozenset[str] = frozenset(),
+        told: Callable[[Program | Untraced], None] | None = None,
     ) -> None:
+        self._told = told
         self._functions = tuple(functions)
         self._without = without
         self._warn = warn
@@ -95,6 +100,8 @@ class Compiled:
                         found = self._compile(block, streams.keys, eager, allocate)
                     if found is not RAISED:
                         self._found[kind] = found
+                        if self._told is not None:
+                            self._told(found)
         return found
 
     def _compile(self, block: Block, keys: tuple[int, ...], eager: Eager, allocate: Allocate) -> Program | Untraced:
@@ -124,6 +131,17 @@ class Compiled:
     def _refuse(self, reason: str) -> Untraced:
         self._warn(f"{self._label} runs as Python: {reason}. Please report it, with the function.")
         return Untraced(reason)
+
+
+def record_compiled(recorder: Recorder, nodes: Sequence[Node], found: Program | Untraced) -> None:
+    """Note what became of the functions of `nodes`. Several that do not compile together are each told of alone."""
+    if isinstance(found, Untraced):
+        if len(nodes) == 1:
+            recorder.functions[nodes[0].key] = FunctionRecord(found.reason)
+        return
+    drawing = {step.draw.call for step in found.steps if step.draw is not None}
+    for number, node in enumerate(nodes):
+        recorder.functions[node.key] = FunctionRecord(draws=number in drawing, steps=len(found.steps))
 
 
 def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:

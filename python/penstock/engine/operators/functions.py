@@ -30,7 +30,7 @@ from penstock.block.origin import NOWHERE, Origins, RowOrigins
 from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
-from penstock.engine.operators.compiled import RAISED, Compiled
+from penstock.engine.operators.compiled import RAISED, Compiled, record_compiled
 from penstock.engine.operators.urls import expected_of
 from penstock.engine.scope import Destination, Scope, Seen, Skipped, agree
 from penstock.errors import PenstockError, StructureError, UserFunctionError
@@ -265,8 +265,9 @@ class MapFunction:
         node = self._node
         if self._compiled is None:
             self._compiled = Compiled(
-                [(node.function, node.takes_rng)], scope.services.warn, node.label, left_out(node)
-            )
+                [(node.function, node.takes_rng)], scope.services.warn, node.label, left_out(node),
+                told=partial(record_compiled, scope.services.recorder, [node]),
+            )  # fmt: skip
         streams = BlockStreams((scope.key("map", node.number, node.seed),), once(block.origins.ids))
         allocate = scope.allocate
 
@@ -434,7 +435,8 @@ class FilterFunction:
         if not self._is_python and len(block):
             if self._compiled is None:
                 calls = [(self._node.predicate, False)]
-                self._compiled = Compiled(calls, scope.services.warn, self._node.label, left_out(self._node))
+                told = partial(record_compiled, scope.services.recorder, [self._node])
+                self._compiled = Compiled(calls, scope.services.warn, self._node.label, left_out(self._node), told)
             streams = BlockStreams((scope.key("map", self._node.number, None),), once(block.origins.ids))
             allocate = scope.aside().allocate
             result = self._compiled.run(block, streams, lambda rows: self._values(rows, scope.in_task()), allocate)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from penstock.block.block import Block
 from penstock.block.origin import NOWHERE
-from penstock.engine.operators.compiled import Compiled
+from penstock.engine.operators.compiled import Compiled, record_compiled
 from penstock.engine.operators.functions import FilterFunction, MapFunction, empty_block, once, row_by_row, unbatch
 from penstock.engine.scope import Scope
 from penstock.graph.node import Node
@@ -81,7 +82,8 @@ class JoinedMaps:
         last = self._nodes[-1]
         if self._compiled is None:
             functions = [(node.function, node.takes_rng) for node in self._nodes]
-            self._compiled = Compiled(functions, scope.services.warn, self._label, last.without)
+            told = partial(record_compiled, scope.services.recorder, self._nodes)
+            self._compiled = Compiled(functions, scope.services.warn, self._label, last.without, told)
         compiled = self._compiled
 
         def work() -> Block:

@@ -1,0 +1,213 @@
+"""From what an iterator measured to a trace: plain data that outlives it. Reads only; runs no user code, opens nothing.
+
+A step's id is `number:verb` of its node, so that steps and nodes of a trace can be told to belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.block.block import Block
+from penstock.block.columns import ArrayColumn
+from penstock.engine.executors.evidence import Finding
+from penstock.engine.knobs import Setting
+from penstock.graph.node import Node
+from penstock.graph.nodes import Chain
+from penstock.graph.walk import nodes_of
+from penstock.machine.readings import Host
+from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
+from penstock.session.node_facts import draws, facts_of
+from penstock.session.preparation import Prepared
+from penstock.telemetry.recorder import Recorder
+from penstock.telemetry.tally import StepTotals
+from penstock.telemetry.trace import Consumer, Interval, NodeTrace, Occupancy, StageTrace, StepTrace, Trace, Value
+from penstock.units import parse_bytes
+
+_CHILDREN = 2**32  # keys of the steps of nested datasets, see engine/nested/child.py
+_KINDS = {
+    IndexedStage: "indexed", SegmentStage: "segment", BarrierStage: "barrier", NestedStage: "nested",
+    SourceStage: "source", ChainStage: "chain",
+}  # fmt: skip
+Key = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """Rows of batches. before: in blocks that were delivered whole; counts: in each batch of the block that is now.
+
+    None: its elements have no rows.
+    """
+
+    before: int = 0
+    counts: tuple[int, ...] | None = ()
+
+    def with_block(self, block: Block) -> RowCount:
+        """The next block is delivered. Cost: 1 us."""
+        column = block.columns[0] if block.columns else None
+        counts: tuple[int, ...] | None = None
+        if isinstance(column, ArrayColumn) and column.values.ndim > 1:
+            counts = (column.values.shape[1],) * len(column)
+        elif column is not None:
+            rows = [column.row(number) for number in range(len(column))]
+            counts = tuple(len(row) for row in rows) if all(np.ndim(row) for row in rows) else None
+        return RowCount(self.before + sum(self.counts or ()), counts)
+
+    def delivered(self, batches: int) -> int | None:
+        """Rows so far, when so many batches of the block that is now were delivered."""
+        return None if self.counts is None else self.before + sum(self.counts[:batches])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What an iterator has to say. opened: its clock when it was made, which is second 0 of the trace.
+
+    threads: workers at most, 0 where the consumer does all; None before it has begun.
+    """
+
+    prepared: Prepared
+    recorder: Recorder
+    totals: Mapping[Key, StepTotals]
+    findings: Mapping[Key, Finding]
+    settings: Mapping[Key, Setting]
+    consumer: Consumer
+    intervals: tuple[tuple[float, float, bool], ...]
+    opened: float
+    began_at: float
+    seconds: float
+    threads: int | None
+
+
+def trace_of(told: Told) -> Trace:
+    """The trace of one iterator so far, or to its end."""
+    prepared = told.prepared
+    stages = list(_stages(prepared.plan.root))
+    ids = {id(stage): str(number) for number, stage in enumerate(stages)}
+    budget = prepared.budget
+    return Trace(
+        source="penstock",
+        loader=prepared.user_graph.label,
+        host=Host(
+            cpus=budget.cpus, memory_bytes=budget.memory_bytes, cpu_reason=budget.cpu_reason,
+            memory_reason=budget.memory_reason,
+        ),
+        consumer=told.consumer,
+        began_at=told.began_at,
+        seconds=told.seconds,
+        threads=told.threads,
+        settings=_settings(prepared),
+        stages=tuple(_stage_trace(stage, ids, told) for stage in stages),
+        steps=tuple(_steps(stages, ids, told)),
+        nodes=tuple(_nodes(told)),
+        intervals=tuple(
+            Interval(at_s=at - told.opened, wait_s=wait_s, ready=ready) for at, wait_s, ready in told.intervals
+        ),
+    )  # fmt: skip
+
+
+def _stages(root: Stage) -> Iterator[Stage]:
+    """Every stage, the one nearest the consumer first."""
+    pending, seen = [root], set[int]()
+    while pending:
+        stage = pending.pop(0)
+        if id(stage) not in seen:
+            seen.add(id(stage))
+            yield stage
+            pending.extend(stage.inputs)
+
+
+def nodes_in(stage: Stage) -> list[Node]:
+    """The nodes that a stage runs, the one nearest the consumer first; with the steps of chains."""
+    nodes = [stage.node] if stage.inputs else list(nodes_of(stage.node))[::-1]
+    return [part for node in nodes for part in (node, *(node.steps[::-1] if isinstance(node, Chain) else ()))]
+
+
+def _stage_trace(stage: Stage, ids: Mapping[int, str], told: Told) -> StageTrace:
+    record = told.recorder.stage(id(stage))
+    setting = told.settings.get(stage.node.key)
+    findings = [found for node in nodes_in(stage) if (found := told.findings.get(node.key)) is not None]
+    executor, reason = told.prepared.executor or "threads", stage.width.reason
+    if findings and executor != "inline":
+        executor, reason = findings[0].executor, f"{reason}; {findings[0].why}"
+    return StageTrace(
+        id=ids[id(stage)],
+        kind=_KINDS[type(stage)],  # type: ignore[arg-type]  # the table has only what the type allows
+        label=stage.node.label,
+        inputs=tuple(ids[id(source)] for source in stage.inputs),
+        workers=stage.width.workers if setting is None else setting.parallelism,
+        said=stage.width.said,
+        serial=stage.width.serial,
+        executor=executor,
+        reason=reason,
+        wait_in_s=record.wait_in_s,
+        wait_out_s=record.wait_out_s,
+        tasks=record.tasks,
+        task_rows=record.task_rows,
+        occupancy=tuple(
+            Occupancy(at_s=one.at_s - told.opened, blocks=one.blocks, bytes=one.bytes, running=one.running)
+            for one in list(record.occupancy.kept)
+        ),
+    )
+
+
+def _steps(stages: list[Stage], ids: Mapping[int, str], told: Told) -> Iterator[StepTrace]:
+    """Every step that was measured: by the stages, from the consumer down; steps of nested datasets after theirs."""
+    left = dict(told.totals)
+    for stage in stages:
+        for node in nodes_in(stage):
+            totals = left.pop(node.key, None)
+            if totals is not None:
+                yield _step(node.key, totals, ids[id(stage)])
+            inner = [key for key in left if key[0] // _CHILDREN - 1 == node.number]
+            for key in sorted(inner, reverse=True):
+                yield _step(key, left.pop(key), ids[id(stage)], part_of=step_id(node.key))
+    for key, totals in left.items():  # of datasets nested in nested ones
+        yield _step(key, totals, ids[id(stages[0])])
+
+
+def step_id(key: Key) -> str:
+    return f"{key[0]}:{key[1]}"
+
+
+def _step(key: Key, totals: StepTotals, stage: str, part_of: str = "") -> StepTrace:
+    return StepTrace(
+        id=step_id(key), verb=key[1], label=totals.label, stage=stage, part_of=part_of, elements=totals.elements,
+        bytes_out=totals.bytes, busy_s=totals.busy_s, cpu_s=totals.cpu_s,
+    )  # fmt: skip
+
+
+def _nodes(told: Told) -> Iterator[NodeTrace]:
+    """The user's graph, the node nearest the trainer first; what has no number of its own gets an id of its own."""
+    ids: dict[int, str] = {}
+    nodes = list(nodes_of(told.prepared.user_graph))
+    for node in nodes:
+        name = step_id(node.key)
+        while name in ids.values():
+            name += "'"
+        ids[id(node)] = name
+    executor = told.prepared.executor
+    for node in reversed(nodes):
+        totals = told.totals.get(node.key)
+        yield NodeTrace(
+            id=ids[id(node)],
+            verb=node.verb,
+            label=node.label,
+            inputs=tuple(ids[id(source)] for source in node.inputs),
+            cardinality=node.cardinality(),
+            element_bytes=totals.bytes / totals.elements if totals is not None and totals.elements else None,
+            draws=draws(node, told.recorder),
+            facts=facts_of(node, told.recorder, told.findings, executor),
+        )
+
+
+def _settings(prepared: Prepared) -> dict[str, Value]:
+    """The options that were said."""
+    options = prepared.options
+    said: dict[str, Value] = {
+        "cpu_budget": options.cpu_budget, "executor": options.executor, "deterministic": options.deterministic,
+        "block_size": options.block_size, "autotune": options.tunes,
+        "ram_budget_bytes": None if options.ram_budget is None else parse_bytes(options.ram_budget),
+    }  # fmt: skip
+    return {name: value for name, value in said.items() if value is not None}
