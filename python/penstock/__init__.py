@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Retry,
         ThreadingOptions,
     )
+    from penstock.probes.watch import watch
     from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
     from penstock.rng import Rng
     from penstock.trace.demand import function
@@ -77,6 +78,7 @@ __all__ = [
     "load",
     "one_hot",
     "text",
+    "watch",
 ]
 
 _HOMES = {
@@ -87,6 +89,7 @@ _HOMES = {
     "penstock.options": (
         "AUTOTUNE AutoShardPolicy AutotuneOptions DistributeOptions Options RemoteOptions Retry ThreadingOptions"
     ),
+    "penstock.probes.watch": "watch",
     "penstock.readers": "CsvDataset FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     "penstock.rng": "Rng",
     "penstock.trace.demand": "function",

@@ -19,7 +19,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec TensorSpec "
             "TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather "
             "image io load "
-            "one_hot text"
+            "one_hot text watch"
         ),
     ),
     "penstock.image": (

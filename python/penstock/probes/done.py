@@ -1,0 +1,53 @@
+"""A thread that waits for the device in the trainer's place, so that the trainer need not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+Note = Callable[[int, float], None]
+
+
+class DoneThread:
+    """Calls `note(step, at)` when each step is done, in the order they were expected.
+
+    The thread lives while something is expected. It needs the GIL to read the clock: a trainer that computes in Python
+    meanwhile delays it by up to 5 ms, and starvation then reads too low by as much.
+    """
+
+    def __init__(self, note: Note, now: Callable[[], float]) -> None:
+        self._note = note
+        self._now = now
+        self._lock = threading.Lock()
+        self._expected: SimpleQueue[tuple[int, Callable[[], object]]] = SimpleQueue()
+        self._open = 0
+        self._thread: threading.Thread | None = None
+
+    def expect(self, step: int, wait: Callable[[], object]) -> None:
+        """`wait()` returns when step number `step` is done."""
+        with self._lock:
+            self._expected.put((step, wait))
+            self._open += 1
+            if self._open == 1:
+                self._thread = threading.Thread(target=self._run, name="penstock-done", daemon=True)
+                self._thread.start()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until nothing is expected any more."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while True:
+            step, wait = self._expected.get()
+            try:
+                wait()
+                self._note(step, self._now())
+            except Exception:  # noqa: BLE001 - a result that was deleted meanwhile tells nothing; its step stays unknown
+                pass
+            with self._lock:
+                self._open -= 1
+                if self._open == 0:
+                    return

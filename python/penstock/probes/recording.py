@@ -1,0 +1,183 @@
+"""One loader as its trainer met it: what is noted at each request, and the trace that comes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from penstock.machine.budget import measure_budget
+from penstock.machine.readings import Host
+from penstock.probes.signature import Signature, difference, glance, rows, signature
+from penstock.probes.tape import LONGEST, Tape, Totals
+from penstock.probes.trainer import Brackets, is_synchronous, trainer
+from penstock.telemetry.trace import Consumer, Method, Retrace, Source, StageTrace, StepTrace, Trace, Value
+
+_RETRACES = 100
+_KNOWN_SHARE = 0.5
+
+NOTES: dict[Method, str] = {
+    "device done": "starvation: from the moment each step was done on the device, not from the wait in next()",
+    "synchronous": "starvation: the wait in next(); this trainer waits for its device before it asks for more",
+    "host wait": "starvation: at most the wait in next(); when the device was done is not known, so this is an upper "
+    "bound (penstock.watch(loader) with w.done(loss) tells it exactly)",
+    "profile": "starvation: time in the graph's own request for input, from a short profile",
+}
+
+
+class Recording:
+    """What was noted of one loader. One thread at a time may ask; `note_done` may come from another.
+
+    Cost: 1 us a request (benchmark in docs/howto/measure.md), of which a fifth are the two readings of the clock.
+    """
+
+    def __init__(self, source: Source, loader: str, now: Callable[[], float] = time.perf_counter) -> None:
+        self.source: Source = source
+        self.loader = loader
+        self.now = now
+        self.tape = Tape()
+        self.rows = 0
+        self.framework = ""
+        self.method: Method | None = None
+        self.settings: dict[str, Value] = {}
+        self.stages: tuple[StageTrace, ...] = ()
+        self.steps: tuple[StepTrace, ...] = ()
+        self.notes: list[str] = []
+        self.brackets: Brackets | None = None
+        self.opened_at = now()
+        self.began_at = time.time()
+        self.first_s: float | None = None
+        self.retraces: list[Retrace] = []
+        self._last: Any = None
+        self._rows_each = 0
+        self._has_rows = True
+        self._asked = self.tape.asked
+        self._note_asked = self.tape.asked.append
+        self._note_got = self.tape.got.append
+        self._signatures: dict[Signature, None] = {}
+
+    def gave(self, asked: float, got: float, batch: Any) -> None:
+        """A request that began at `asked` has been answered at `got`."""
+        self._note_asked(asked)
+        self._note_got(got)
+        try:
+            seen = glance(batch)
+        except AttributeError:
+            seen = signature(batch)
+        if seen != self._last:
+            self._look(batch, seen)
+        self.rows += self._rows_each
+        if len(self._asked) >= LONGEST:
+            self.tape.fold()
+
+    def _look(self, batch: Any, seen: Any) -> None:
+        self._last = seen
+        count = rows(batch)
+        self._has_rows = count is not None
+        self._rows_each = count or 0
+        if self.first_s is None:
+            self.first_s = self.tape.got[0] - self.opened_at
+        new = signature(batch)
+        if new in self._signatures:
+            return
+        if self._signatures and len(self.retraces) < _RETRACES:
+            leaf, before, after = difference(next(reversed(self._signatures)), new)
+            self.retraces.append(Retrace(step=len(self.tape) - 1, leaf=leaf, before=before, after=after))
+        if len(self._signatures) < 10 * _RETRACES:
+            self._signatures[new] = None
+
+    def note_starved(self, step: int, seconds: float) -> None:
+        """The device itself says how long it starved before batch number `step`."""
+        tape = self.tape
+        position = step - tape.totals.steps
+        if 0 < position < len(tape.got):
+            wait_s = tape.got[position] - tape.asked[position]
+            tape.note_done(step - 1, tape.got[position] - min(seconds, wait_s))
+
+    def passing(self, iterator: Iterator[Any]) -> Pass:
+        """One pass over the loader: `iterator`'s elements, each noted."""
+        self.tape.end_pass()
+        return Pass(self, iterator)
+
+    def trace(self) -> Trace:
+        """What is known so far. Cost: a microsecond a request since the last fold, and some files about the machine."""
+        if self.brackets is not None:
+            self.brackets.collect()
+        totals = self.tape.finish()
+        framework = self.framework or trainer()
+        method = self._method(totals, framework)
+        end = self.now()
+        return Trace(
+            source=self.source,
+            loader=self.loader,
+            host=this_host(),
+            consumer=Consumer(
+                steps=totals.steps,
+                rows=self.rows if self._has_rows else None,
+                wait_s=totals.wait_s,
+                between_s=totals.between_s,
+                starved_s=totals.starved_s,
+                method=method,
+                first_s=self.first_s or 0.0,
+                ready=totals.ready,
+                requests=totals.steps,
+            ),
+            began_at=self.began_at,
+            seconds=end - self.opened_at,
+            framework=framework,
+            settings=dict(self.settings),
+            stages=self.stages,
+            steps=self.steps,
+            intervals=tuple(replace(one, at_s=one.at_s - self.opened_at) for one in totals.intervals),
+            retraces=tuple(self.retraces),
+            notes=(NOTES[method], *self.notes),
+        )
+
+    def _method(self, totals: Totals, framework: str) -> Method:
+        if self.method is not None:
+            return self.method
+        if totals.steps > 1 and totals.known >= _KNOWN_SHARE * (totals.steps - 1):
+            return "device done"
+        return "synchronous" if is_synchronous(framework) else "host wait"
+
+
+class Pass(Iterator[Any]):
+    """An iterator whose requests are noted; everything else of it is the one it wraps."""
+
+    def __init__(self, recording: Recording, iterator: Iterator[Any]) -> None:
+        self._penstock_recording = recording
+        self._penstock_iterator = iterator
+        self._penstock_next = iterator.__next__
+        self._penstock_now = recording.now
+
+    def __iter__(self) -> Pass:
+        return self
+
+    def __next__(self) -> Any:
+        recording = self._penstock_recording
+        now = self._penstock_now
+        if recording.brackets is not None:
+            recording.brackets.enter()
+        asked = now()
+        try:
+            batch = self._penstock_next()
+        except StopIteration:
+            recording.tape.end_pass(asked)
+            raise
+        recording.gave(asked, now(), batch)
+        if recording.brackets is not None:
+            recording.brackets.leave()
+        return batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._penstock_iterator, name)
+
+
+def this_host() -> Host:
+    """The budget of this process, as traces carry it."""
+    budget = measure_budget()
+    return Host(
+        cpus=budget.cpus, memory_bytes=budget.memory_bytes,
+        cpu_reason=budget.cpu_reason, memory_reason=budget.memory_reason,
+    )  # fmt: skip

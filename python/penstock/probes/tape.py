@@ -1,0 +1,112 @@
+"""The times of a trainer's requests as they came, and what they add up to.
+
+A tape grows by three numbers a request. Past a quarter of a million requests its older half is added up and thinned, so
+that a run of any length keeps a few megabytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from math import isnan, nan
+
+from penstock.telemetry.starvation import starved_s
+from penstock.telemetry.trace import Interval
+
+LONGEST = 1 << 18
+_KEPT = 2000
+_READY_S = 1e-4
+_READY_SHARE = 0.05
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over requests that left the tape.
+
+    Units: seconds. starved_s leaves out the first request; `known` of the others knew when the device was done.
+    """
+
+    steps: int = 0
+    wait_s: float = 0.0
+    between_s: float = 0.0
+    starved_s: float = 0.0
+    known: int = 0
+    ready: int = 0
+    intervals: list[Interval] = field(default_factory=list)
+    every: int = 1
+
+
+@dataclass(slots=True)
+class Tape:
+    """Requests of one trainer: when it asked, when it got, when the device was done with that batch, where known.
+
+    ends: by the position of a pass's last request, when the trainer asked again and there was no more (NaN: it never
+    did). Times are seconds of one monotonic clock.
+    """
+
+    asked: array[float] = field(default_factory=lambda: array("d"))
+    got: array[float] = field(default_factory=lambda: array("d"))
+    done: dict[int, float] = field(default_factory=dict)
+    ends: dict[int, float] = field(default_factory=dict)
+    totals: Totals = field(default_factory=Totals)
+    _done_before: float = nan
+
+    def __len__(self) -> int:
+        """Requests so far, those that were added up included."""
+        return self.totals.steps + len(self.asked)
+
+    def note_done(self, step: int, at: float) -> None:
+        """The device was done with batch number `step` at `at`; too late for one that left the tape."""
+        position = step - self.totals.steps
+        if 0 <= position < len(self.asked):
+            self.done[position] = at
+
+    def end_pass(self, asked: float = nan) -> None:
+        """The pass is over: its trainer asked again at `asked`, or never."""
+        if self.asked:
+            self.ends.setdefault(len(self.asked) - 1, asked)
+
+    def fold(self) -> None:
+        """Add up the older half."""
+        self._fold(len(self.asked) // 2)
+
+    def finish(self) -> Totals:
+        """What all requests add up to; the tape stays as it is."""
+        copy = Tape(self.asked[:], self.got[:], dict(self.done), dict(self.ends), _copy(self.totals), self._done_before)
+        copy._fold(len(copy.asked))
+        return copy.totals
+
+    def _fold(self, count: int) -> None:
+        totals = self.totals
+        for i in range(count):
+            asked, got, first = self.asked[i], self.got[i], totals.steps == 0
+            wait = got - asked
+            after = self.ends[i] if i in self.ends else (self.asked[i + 1] if i + 1 < len(self.asked) else nan)
+            between = 0.0 if isnan(after) else after - got
+            is_ready = wait <= max(_READY_S, _READY_SHARE * (wait + between))
+            starved = None
+            if not first:
+                done = self.done.get(i - 1, nan) if i else self._done_before
+                starved = starved_s(asked, got, done)
+                totals.starved_s += starved
+                totals.known += not isnan(done)
+            totals.wait_s += wait
+            totals.between_s += between
+            totals.ready += is_ready
+            if totals.steps % totals.every == 0:
+                totals.intervals.append(Interval(at_s=asked, wait_s=wait, starved_s=starved, ready=is_ready))
+                if len(totals.intervals) >= 2 * _KEPT:
+                    totals.intervals, totals.every = totals.intervals[::2], 2 * totals.every
+            totals.steps += 1
+        if count:
+            self._done_before = self.done.get(count - 1, nan)
+        self.ends = {i - count: at for i, at in self.ends.items() if i >= count}
+        self.done = {i - count: at for i, at in list(self.done.items()) if i >= count}
+        del self.asked[:count], self.got[:count]
+
+
+def _copy(totals: Totals) -> Totals:
+    return Totals(
+        totals.steps, totals.wait_s, totals.between_s, totals.starved_s, totals.known, totals.ready,
+        list(totals.intervals), totals.every,
+    )  # fmt: skip
