@@ -46,7 +46,7 @@ class Case:
 
     @property
     def limit(self) -> int | None:
-        return 40 if self.endless else None
+        return 30 if self.endless else None
 
     def __str__(self) -> str:
         return self.name

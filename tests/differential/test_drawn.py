@@ -23,7 +23,7 @@ from tests.differential.twins import LIMIT, Twin, assert_specs_agree, assert_twi
 pytestmark = [pytest.mark.framework, pytest.mark.slow]
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
-ROUNDS = 200 if THOROUGH else 11
+ROUNDS = 200 if THOROUGH else 9
 COMPARED = {"range": 500, "arrays": 500, "generator": 500, "rows": 500}
 """Pipelines that must differ from each other, of each source: over 2000."""
 
