@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.block.ragged import Ragged
     from penstock.block.spec import RaggedSpec, Spec
     from penstock.dataset import Dataset
+    from penstock.diagnose import diagnose
     from penstock.ops.math import cast, gather, one_hot
     from penstock.options import (
         AUTOTUNE,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from penstock.probes.watch import watch
     from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
     from penstock.rng import Rng
+    from penstock.session.replay import replay
     from penstock.trace.demand import function
     from penstock.verbs.saving import export, load
     from penstock.verbs.source import Source
@@ -69,6 +71,7 @@ __all__ = [
     "TextLineDataset",
     "ThreadingOptions",
     "cast",
+    "diagnose",
     "errors",
     "export",
     "function",
@@ -77,6 +80,7 @@ __all__ = [
     "io",
     "load",
     "one_hot",
+    "replay",
     "text",
     "watch",
 ]
@@ -85,6 +89,7 @@ _HOMES = {
     "penstock.block.ragged": "Ragged",
     "penstock.block.spec": "RaggedSpec Spec TensorSpec",
     "penstock.dataset": "Dataset",
+    "penstock.diagnose": "diagnose",
     "penstock.ops.math": "cast gather one_hot",
     "penstock.options": (
         "AUTOTUNE AutoShardPolicy AutotuneOptions DistributeOptions Options RemoteOptions Retry ThreadingOptions"
@@ -92,6 +97,7 @@ _HOMES = {
     "penstock.probes.watch": "watch",
     "penstock.readers": "CsvDataset FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     "penstock.rng": "Rng",
+    "penstock.session.replay": "replay",
     "penstock.trace.demand": "function",
     "penstock.verbs.saving": "export load",
     "penstock.verbs.source": "Source",

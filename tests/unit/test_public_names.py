@@ -17,9 +17,9 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
             "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec TensorSpec "
-            "TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast errors export function gather "
-            "image io load "
-            "one_hot text watch"
+            "TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast diagnose errors export function "
+            "gather image io load "
+            "one_hot replay text watch"
         ),
     ),
     "penstock.image": (
@@ -65,7 +65,10 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
             "tokens unbatch unique window with_options zip"
         ),
     ),
-    "PipelineIterator": (PipelineIterator, "close epoch load_state_dict skipped state_dict stats trace"),
+    "PipelineIterator": (
+        PipelineIterator,
+        "close diagnose epoch load_state_dict replayed skipped state_dict stats trace",
+    ),
     "Rng": (ps.Rng, "choice integers normal numpy permutation random uniform"),
     "Ragged": (
         ps.Ragged,

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.block.block import Block
 from penstock.engine.build import build
@@ -34,6 +34,9 @@ from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.snapshot import IteratorStats, StageStats
 from penstock.telemetry.thinned import Thinned
 from penstock.telemetry.trace import Consumer, Trace
+
+if TYPE_CHECKING:
+    from penstock.diagnose import Diagnosis
 
 _END = object()
 
@@ -73,6 +76,7 @@ class PipelineIterator(Iterator[Any]):
         self._first_s = 0.0
         self._batched = rows_are_batched(self._prepared.user_graph)
         self._rows = RowCount()
+        self._replay_step_s: float | None = None
 
     def __iter__(self) -> PipelineIterator:
         return self
@@ -211,7 +215,7 @@ class PipelineIterator(Iterator[Any]):
         rows = self._rows.delivered(self._delivered - self._marked) if self._batched else self._delivered - self._start
         consumer = Consumer(
             steps=self._delivered - self._start, rows=rows, wait_s=self._wait_s, between_s=self._between_s,
-            first_s=self._first_s, ready=self._ready, requests=self._requests,
+            first_s=self._first_s, ready=self._ready, requests=self._requests, replay_step_s=self._replay_step_s,
         )  # fmt: skip
         told = Told(
             prepared=self._prepared, recorder=self._recorder, totals={} if run is None else dict(run.scheduler.totals),
@@ -221,6 +225,21 @@ class PipelineIterator(Iterator[Any]):
             threads=None if run is None else run.limits.workers + run.more_threads,
         )  # fmt: skip
         return trace_of(told)
+
+    def diagnose(self) -> Diagnosis:
+        """What holds this run back so far, also after its end: `penstock.diagnose` of its trace. Cost: milliseconds."""
+        from penstock.diagnose.conclude import diagnose
+
+        return diagnose(self.trace())
+
+    def replayed(self, step_s: float) -> None:
+        """Take note of what a step takes the trainer by itself; the time since the last batch is not counted as work.
+
+        `penstock.replay` calls it.
+        """
+        with self._lock:
+            self._returned_at = 0.0
+            self._replay_step_s = step_s
 
     def _place_of(self, key: tuple[int, str]) -> tuple[str, str]:
         """Where a step runs now, and why."""

@@ -15,7 +15,7 @@ from penstock.block.columns import ArrayColumn
 from penstock.engine.executors.evidence import Finding
 from penstock.engine.knobs import Setting
 from penstock.graph.node import Node
-from penstock.graph.nodes import Chain
+from penstock.graph.nodes import Chain, Permute
 from penstock.graph.walk import nodes_of
 from penstock.machine.readings import Host
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
@@ -188,6 +188,7 @@ def _nodes(told: Told) -> Iterator[NodeTrace]:
             name += "'"
         ids[id(node)] = name
     executor = told.prepared.executor
+    permuted = {node.number for node in nodes_of(told.prepared.plan.graph) if _permutes_all(node)}
     for node in reversed(nodes):
         totals = told.totals.get(node.key)
         yield NodeTrace(
@@ -198,8 +199,14 @@ def _nodes(told: Told) -> Iterator[NodeTrace]:
             cardinality=node.cardinality(),
             element_bytes=totals.bytes / totals.elements if totals is not None and totals.elements else None,
             draws=draws(node, told.recorder),
-            facts=facts_of(node, told.recorder, told.findings, executor),
+            facts=facts_of(node, told.recorder, told.findings, executor)
+            | ({"how": "permutation"} if node.number in permuted else {}),
         )
+
+
+def _permutes_all(node: Node) -> bool:
+    """Whether a shuffle became a permutation of the whole range, for which its buffer size means nothing."""
+    return isinstance(node, Permute) and node.window is None
 
 
 def _settings(prepared: Prepared) -> dict[str, Value]:

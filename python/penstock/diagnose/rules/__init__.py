@@ -1,0 +1,1 @@
+"""The rules: one kind of finding each. A rule looks at a case and gives a finding, or None; it changes nothing."""

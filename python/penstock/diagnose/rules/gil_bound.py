@@ -1,0 +1,69 @@
+"""Python functions wait for one another: only one thread at a time holds the GIL.
+
+Found where the input binds, several threads run the step to blame, and half of its time or more is holding or waiting
+for the GIL; where that was not estimated, where its CPU time shows no more than about one thread at work although all
+were busy. Of a foreign loader: it runs Python in several threads, and about one core's worth is used.
+"""
+
+from __future__ import annotations
+
+from penstock.diagnose.case import Case
+from penstock.diagnose.finding import Fact, Finding
+from penstock.diagnose.knobs import knob
+from penstock.diagnose.steps import core_use, line_of, node_of
+from penstock.model.predict import Executor
+from penstock.telemetry.trace import StepTrace
+
+_MOST = 0.5
+_THREADS_OF = {
+    "keras": ("workers", "use_multiprocessing"),
+    "tf.data": ("num_parallel_calls", ""),
+    "grain": ("num_threads", "worker_count"),
+}
+
+
+def find(case: Case) -> Finding | None:
+    """`gil_bound`, blaming the step, or the loader."""
+    if not case.is_input_bound:
+        return None
+    return _of_loader(case) if case.step is None else _of_step(case, case.step)
+
+
+def _of_step(case: Case, step: StepTrace) -> Finding | None:
+    stage = case.stage
+    if stage is None or stage.executor != "threads" or step.busy_s <= 0:
+        return None
+    if step.gil_s is None or step.gil_s < _MOST * step.busy_s or case.busy_share(step) < 0.3:
+        return None
+    facts = [Fact("holding or waiting for the GIL, share of the step", min(step.gil_s / step.busy_s, 1.0), "share")]
+    if stage.workers > 1:
+        facts.append(Fact("threads", stage.workers))
+    node = node_of(case.trace, step)
+    why = node.facts.get("why_python") if node is not None else None
+    advice = [f"at {line_of(step.label)}: {knob(case.trace, 'processes')}"]
+    if why:
+        advice.append(f"make it compile, then it holds no GIL: {why}")
+    return Finding(
+        kind="gil_bound", blame=step.label, claim=f"{step.label} holds the GIL: its threads run one at a time",
+        advice=tuple(advice), evidence=tuple(facts), confidence="high", level=case.level,
+        predicted_gain=case.gain_after(Executor(step=step.id, executor="processes"), case.trace.host.cpus),
+    )  # fmt: skip
+
+
+def _of_loader(case: Case) -> Finding | None:
+    trace = case.trace
+    runs_python = trace.settings.get("python_function") is True or trace.source == "keras"
+    threads, processes = _THREADS_OF.get(trace.source, ("", ""))
+    many = trace.settings.get(threads)
+    is_parallel = isinstance(many, int) and (many > 1 or many == -1)
+    if not runs_python or not is_parallel or trace.settings.get(processes):
+        return None
+    cores = core_use(trace)
+    if cores is None or trace.host.cpus < 2 or not 0.5 <= cores * trace.host.cpus <= 1.6:
+        return None
+    return Finding(
+        kind="gil_bound", blame=case.blame,
+        claim=f"{case.blame} runs Python in several threads, of which one works at a time",
+        advice=(knob(trace, "processes"),), level=case.level, predicted_gain=case.gain_up_to(trace.host.cpus),
+        evidence=(Fact("cores busy, of all", cores, "share"), Fact("cores", trace.host.cpus)),
+    )  # fmt: skip

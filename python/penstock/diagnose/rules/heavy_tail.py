@@ -1,0 +1,83 @@
+"""A few elements take far longer than the others, and those behind them wait.
+
+Found where the input binds and, of one step, the slowest hundredth takes ten times the median or more, and what
+elements take beyond the median is a seventh of all time; where elements are not timed, where a seventh of the waits or
+fewer hold most of the waiting, each ten times the median. What is slow in the turns of one worker is `straggler`.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from penstock.diagnose.case import Case
+from penstock.diagnose.finding import Fact, Finding, percent
+from penstock.diagnose.knobs import knob
+from penstock.diagnose.steps import line_of, verbs_of
+from penstock.telemetry.trace import StepTrace
+
+_TIMES = 10.0
+_SHARE = 0.15
+_LEAST = 40
+_HELD, _FEW = 0.7, 0.15
+
+
+def find(case: Case) -> Finding | None:
+    """`heavy_tail`, blaming the step, or the loader."""
+    if not case.is_input_bound:
+        return None
+    steps = [step for step in verbs_of(case.trace) if _is_heavy(case, step)]
+    if steps:
+        return _of_step(case, max(steps, key=lambda step: step.busy_s))
+    return _of_waits(case) if case.trace.source != "penstock" else None
+
+
+def _is_heavy(case: Case, step: StepTrace) -> bool:
+    if step.element_s is None or case.busy_share(step) < 0.3:
+        return False
+    return _tail_times(step) >= _TIMES and _tail_share(step) >= _SHARE
+
+
+def _tail_times(step: StepTrace) -> float:
+    """The slowest hundredth over the median; where it is rarer than that, the slowest."""
+    median, _, rare, _ = step.element_s or (0.0, 0.0, 0.0, 0.0)
+    return rare / max(median, 1e-9)
+
+
+def _tail_share(step: StepTrace) -> float:
+    """What the time beyond the median is of all time: the mean over the median tells it."""
+    median = (step.element_s or (0.0,))[0]
+    average = step.busy_s / step.elements if step.elements else 0.0
+    return max(0.0, 1.0 - median / average) if average > 0 else 0.0
+
+
+def _of_step(case: Case, step: StepTrace) -> Finding:
+    median, _, rare, slowest = step.element_s or (0.0, 0.0, 0.0, 0.0)
+    facts = [
+        Fact("median element", median, "s"), Fact("slowest hundredth", rare, "s"), Fact("slowest", slowest, "s"),
+    ]  # fmt: skip
+    facts += [Fact(f"slow: {one.origin}", one.seconds, "s") for one in step.slow[:3]]
+    return Finding(
+        kind="heavy_tail", blame=step.label,
+        claim=f"in {step.label} one element in a hundred takes {_tail_times(step):.0f} times the median",
+        advice=(knob(case.trace, "order"), f"at {line_of(step.label)}: make these elements cheaper, or drop them"),
+        evidence=tuple(facts), confidence="high", level=case.level, predicted_gain=case.gain,
+    )  # fmt: skip
+
+
+def _of_waits(case: Case) -> Finding | None:
+    waits = sorted((interval.wait_s for interval in case.trace.intervals[1:]), reverse=True)
+    total = sum(waits)
+    if len(waits) < _LEAST or total <= 0:
+        return None
+    held = list(accumulate(waits))
+    few = next(n for n, seconds in enumerate(held, 1) if seconds >= _HELD * total)
+    median = waits[len(waits) // 2]
+    if few > _FEW * len(waits) or waits[few - 1] < _TIMES * max(median, 1e-4):
+        return None
+    return Finding(
+        kind="heavy_tail", blame=case.blame,
+        claim=f"{percent(few / len(waits))} of the batches hold {percent(held[few - 1] / total)} of the waiting",
+        advice=(knob(case.trace, "order"), "find the elements that are slow, and make them cheaper or drop them"),
+        evidence=(Fact("median wait", median, "s"), Fact("longest wait", waits[0], "s")),
+        level=case.level, predicted_gain=case.gain,
+    )  # fmt: skip

@@ -1,0 +1,58 @@
+"""One worker makes every element, although the machine has cores to spare.
+
+Found where the input binds, the stage to blame has one worker, and making a batch takes longer than the trainer's own
+step: working ahead of it would not be enough (that is `no_prefetch`). The one worker is the user's word, or a function
+that must run in order because it may not be pure; the advice differs.
+"""
+
+from __future__ import annotations
+
+from penstock.diagnose.case import Case
+from penstock.diagnose.finding import Fact, Finding
+from penstock.diagnose.knobs import knob
+from penstock.diagnose.steps import core_use, integer, line_of
+from penstock.model.predict import Workers
+
+_ONE_AT_A_TIME = ("num_workers", "worker_count", "workers", "num_parallel_calls")
+
+
+def find(case: Case) -> Finding | None:
+    """`no_parallelism`, blaming the step, or the loader."""
+    workers = workers_of(case)
+    if not case.is_input_bound or workers is None or workers > 1 or case.trace.host.cpus < 2:
+        return None
+    cores = core_use(case.trace)
+    if (cores is not None and cores > 0.85) or is_hidden_by_working_ahead(case):
+        return None
+    stage, trace = case.stage, case.trace
+    if stage is not None and stage.serial and not stage.said:
+        reason = stage.reason or "for it is not known to be pure"
+        told = f"it runs in order, {reason}; say num_parallel_calls=N if calls may overlap, or keep no state"
+    else:
+        told = knob(trace, "parallel")
+    change = None if stage is None else Workers(stage=stage.id, workers=trace.host.cpus)
+    facts = [Fact("workers", workers), Fact("cores", trace.host.cpus)]
+    if cores is not None:
+        facts.append(Fact("cores busy", cores, "share"))
+    return Finding(
+        kind="no_parallelism", blame=case.blame, claim=f"{case.blame} makes one element at a time",
+        advice=(f"at {line_of(case.blame)}: {told}",), evidence=tuple(facts), confidence="high", level=case.level,
+        predicted_gain=case.gain_after(change, trace.host.cpus),
+    )  # fmt: skip
+
+
+def workers_of(case: Case) -> int | None:
+    """How many workers make elements; 0 and 1 alike mean one at a time. None: not known."""
+    if case.stage is not None and case.step is not None:
+        return case.stage.workers if case.stage.executor != "inline" else 0
+    told = integer(case.trace, *_ONE_AT_A_TIME)
+    if told is not None:
+        return case.trace.host.cpus if told < 0 else told
+    if any(name in case.trace.settings for name in _ONE_AT_A_TIME) or case.trace.source == "iterable":
+        return 0  # it was asked for, and nothing was said
+    return case.stage.workers if case.stage is not None else None
+
+
+def is_hidden_by_working_ahead(case: Case) -> bool:
+    """Whether the input alone, one element at a time, is as fast as the trainer: they only must not take turns."""
+    return 2 * case.waiting.seconds <= case.waiting.total_s

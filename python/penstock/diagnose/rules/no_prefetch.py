@@ -1,0 +1,59 @@
+"""Input and trainer take turns: while one works, the other waits.
+
+Found where the input binds, nothing is made ahead (the pipeline runs in the trainer's own thread, no worker, no
+prefetch at the end), few requests find a batch ready, and making a batch takes no longer than the trainer's step: then
+working ahead hides all of it.
+"""
+
+from __future__ import annotations
+
+from penstock.diagnose.case import Case
+from penstock.diagnose.finding import Fact, Finding
+from penstock.diagnose.knobs import knob
+from penstock.diagnose.rules.no_parallelism import is_hidden_by_working_ahead
+from penstock.diagnose.steps import integer, loader_of
+from penstock.telemetry.trace import Trace
+
+_READY = 0.2
+
+
+def find(case: Case) -> Finding | None:
+    """`no_prefetch`, blaming the loader."""
+    waiting = case.waiting
+    if not case.is_input_bound or not is_taking_turns(case.trace) or (waiting.readiness or 0.0) > _READY:
+        return None
+    if not is_hidden_by_working_ahead(case):
+        return None
+    loader = loader_of(case.trace)
+    return Finding(
+        kind="no_prefetch", blame=loader, claim=f"nothing is made ahead: {loader} and the trainer take turns",
+        advice=(knob(case.trace, "ahead"),), confidence="high", level=case.level, predicted_gain=case.gain,
+        evidence=(
+            Fact("making a batch", waiting.seconds / max(waiting.steps, 1), "s"),
+            Fact("the trainer's own work", (waiting.total_s - waiting.seconds) / max(waiting.steps, 1), "s"),
+        ),
+    )  # fmt: skip
+
+
+def is_taking_turns(trace: Trace) -> bool:
+    """Whether the loader is known to make nothing before it is asked."""
+    match trace.source:
+        case "penstock":
+            return bool(trace.stages) and all(stage.executor == "inline" for stage in trace.stages)
+        case "tf.data":
+            return _tf_data(trace)
+        case "torch":
+            return integer(trace, "num_workers") == 0
+        case "grain":
+            return integer(trace, "worker_count", "num_workers") == 0
+        case "keras":
+            return integer(trace, "workers") in (0, None) and "workers" in trace.settings
+        case "iterable":
+            return True
+
+
+def _tf_data(trace: Trace) -> bool:
+    """tf.data works ahead only where it was told to: by a prefetch next to the trainer."""
+    if "prefetch" in trace.settings:
+        return trace.settings["prefetch"] in (None, 0, False)
+    return bool(trace.nodes) and trace.nodes[0].verb != "prefetch"
