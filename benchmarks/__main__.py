@@ -28,6 +28,7 @@ NAMES = (
     "compare.images_uint8",
     "compare.images_large",
     "compare.images_png",
+    "model.prediction",
 )
 
 

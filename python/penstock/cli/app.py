@@ -127,6 +127,26 @@ def convert(  # noqa: PLR0917 - typer makes each an option, none but the first t
         run_convert(request, Console())
 
 
+@app.command()
+def bench(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:NAME|DIR", help="A dataset of a script, or a function there that returns one; or images."
+        ),
+    ],
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long to take from it.")] = 10.0,
+    batch_size: Annotated[int, typer.Option(min=1, help="Of a folder of images.")] = 64,
+    image_size: Annotated[int, typer.Option(min=8, help="Of a folder of images: side of the square, in pixels.")] = 224,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure a dataset: throughput, first batch, CPU, memory, and how close it is to what binds it."""
+    from penstock.cli.bench.command import Request, run_bench
+
+    with one_line_errors():
+        run_bench(Request(target, seconds, batch_size, image_size, as_json), Console())
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:

@@ -13,6 +13,8 @@ Resource = Literal[
     "cpu", "gil", "storage", "memory", "host_to_device", "trainer", "stage", "threads", "no_overlap"
 ]  # fmt: skip
 
+_LEAST_TOLD = 0.99
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
@@ -110,8 +112,10 @@ def _bounds(found: Demands) -> list[Limit]:
         _bound(found, "trainer", found.trainer_s, 1.0),
         *(_stage(found, stage) for stage in found.stages),
     ]
-    if found.threads is not None:
-        bounds.append(_bound(found, "threads", found.own_s, found.threads, _most(steps, "own_s", found.own_s)))
+    threads = None if found.threads is None else _threads(found, found.threads)
+    lowest = min((bound.elements_per_s for bound in bounds if bound and bound.resource == "stage"), default=0.0)
+    if threads is not None and threads.elements_per_s < lowest * _LEAST_TOLD:  # else it is the stage's own limit again
+        bounds.append(threads)
     if not found.overlaps:
         both = found.own_s + found.trainer_s
         bounds.append(_bound(found, "no_overlap", both, 1.0, _most(steps, "own_s", both)))
@@ -145,6 +149,10 @@ _WHY: dict[Resource, str] = {
     "threads": "an element needs {demand} of a thread; there are {capacity}",
     "no_overlap": "pipeline and trainer take turns: {demand} an element for both",
 }
+
+
+def _threads(found: Demands, threads: int) -> Limit | None:
+    return _bound(found, "threads", found.own_s, threads, _most(found.steps, "own_s", found.own_s))
 
 
 def _bytes(found: Demands, resource: Resource, demand: float, capacity: float | None, part: str) -> Limit | None:

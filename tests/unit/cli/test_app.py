@@ -11,7 +11,9 @@ from penstock.cli.app import INTERRUPTED, one_line_errors, run
 from penstock.errors import InvalidArgumentError
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["inspect", "--help"], ["convert", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["demo", "--help"], ["inspect", "--help"], ["convert", "--help"], ["bench", "--help"]]
+)
 def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 0
     assert "penstock" in capsys.readouterr().out

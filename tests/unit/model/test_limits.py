@@ -22,7 +22,8 @@ CASES: list[tuple[Trace, str, float, str]] = [
     (run(step("map", cpu_s=0.1, busy_s=0.1), step_s=0.05), "trainer", 200.0, ""),
     (run(step("map", cpu_s=1.0, busy_s=1.0), stages=(stage(executor="inline"),), step_s=0.01), "no_overlap", 500.0,
      "map"),
-    (run(step("map", cpu_s=0.0, busy_s=10.0), stages=(stage(workers=8),), threads=3), "threads", 300.0, "map"),
+    (run(step("map", cpu_s=0.0, busy_s=10.0), step("read", "1", busy_s=5.0), threads=3,
+         stages=(stage(workers=8, inputs=("1",)), stage("1", workers=8))), "threads", 200.0, "map"),
 ]  # fmt: skip
 
 
