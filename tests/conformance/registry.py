@@ -143,6 +143,7 @@ FEATURES = {
     "pair": ps.io.FixedLenFeature([2], np.float32, [-1.0, -2.0]),
     "words": ps.io.VarLenFeature(bytes),
 }
+FIXED = {name: FEATURES[name] for name in ("id", "pair")}
 
 fibonacci = (np.int64(0), np.int64(1))
 FLOATS = np.array([0.0, -0.0, np.nan, 1.5, -np.nan, 1.5, np.inf], dtype=np.float32)
@@ -606,6 +607,7 @@ case("map_ragged", lambda _: numbers().map(ragged), ragged=True, once=False)
 case("map_ragged_wide", lambda _: numbers(9).map(lambda x: np.full((300 + x % 2, 2), x)), ragged=True)
 case("map_example", lambda _: examples().map(lambda r: ps.io.parse_single_example(r, FEATURES)), ragged=True)
 case("map_example_batch", lambda _: examples().batch(4).map(lambda r: ps.io.parse_example(r, FEATURES)), ragged=True)
+case("map_example_rows", lambda _: examples().map(lambda r: ps.io.parse_single_example(r, FIXED)).batch(8))
 case(
     "map_example_skip",
     lambda _: (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,10 +158,13 @@ class Scope:
             return self
         return replace(self, destination=None, staging=None)
 
-    def allocate(self, leaf: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Memory for rows of leaf `leaf` of a function's results (None: for something else)."""
-        place = self.destination(leaf, shape, dtype) if self.destination is not None and leaf is not None else None
-        return self.services.pool.array(shape, dtype) if place is None else place
+    def allocate(self, leaves: Sequence[int | None], shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Array]:
+        """Memory for rows of some leaves of a function's results (None: for something else), which are alike."""
+        pool, destination = self.services.pool, self.destination
+        if destination is None:
+            return pool.arrays((shape,) * len(leaves), dtype)
+        places = [None if leaf is None else destination(leaf, shape, dtype) for leaf in leaves]
+        return [pool.array(shape, dtype) if place is None else place for place in places]
 
     def in_pass(self, number: int, repetition: int) -> Scope:
         return self if repetition == 0 else replace(self, passes=(*self.passes, (number, repetition)))

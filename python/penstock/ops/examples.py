@@ -119,9 +119,9 @@ def parse_single_sequence_example(
     return context, {name: steps_of_one(feature, column) for name, feature, column in of_lists}
 
 
-def fresh(number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Memory for a feature's rows."""
-    return np.empty(shape, dtype)
+def fresh(numbers: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Array]:
+    """Memory for the rows of some features that are alike: one piece for all."""
+    return list(np.empty((len(numbers), *shape), dtype))
 
 
 def _record(op: str, serialized: Any) -> bytes:

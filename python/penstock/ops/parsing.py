@@ -29,8 +29,8 @@ from penstock.kernels.example import (
 from penstock.ops.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 
 Features = Mapping[str, Feature]
-Place = Callable[[int, tuple[int, ...], np.dtype[Any]], Array]
-"""Number of a feature, shape [records, ...] and dtype -> memory for its rows."""
+Place = Callable[[Sequence[int], tuple[int, ...], np.dtype[Any]], list[Array]]
+"""Numbers of features, shape [records, ...] and dtype of each -> memory for the rows of each."""
 
 Role = Literal["batch", "single", "context", "lists"]
 """Features of Examples in a batch, or of one alone; of the context, or the feature lists, of SequenceExamples."""
@@ -46,20 +46,25 @@ _DTYPE_NAMES: dict[Kind, str] = {"float": "np.float32", "int": "np.int64", "byte
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Features under their names, and the compiled fields of the kernel."""
+    """Features under their names, and the compiled fields of the kernel.
+
+    alike: the numbers of features whose rows have a place from the start, those of one shape and dtype together.
+    """
 
     names: tuple[str, ...]
     features: tuple[Feature, ...]
     schema: Schema
+    alike: tuple[tuple[int, ...], ...]
 
     def outs(self, count: int, place: Place) -> list[Array | None]:
-        """Memory for the features whose rows have a place from the start."""
-        return [
-            place(number, (count, *feature.shape), feature.dtype)
-            if isinstance(feature, FixedLenFeature) and feature.kind != "bytes"
-            else None
-            for number, feature in enumerate(self.features)
-        ]
+        """Memory for the features whose rows have a place from the start; asked for once for those that are alike."""
+        outs: list[Array | None] = [None] * len(self.features)
+        for numbers in self.alike:
+            first = self.features[numbers[0]]
+            assert isinstance(first, FixedLenFeature)
+            for number, rows in zip(numbers, place(numbers, (count, *first.shape), first.dtype), strict=True):
+                outs[number] = rows
+        return outs
 
 
 def plan(op: str, features: Mapping[str, Any] | None, role: Role) -> Plan:
@@ -83,7 +88,16 @@ def _plan(op: str, items: tuple[tuple[str, Feature], ...], role: Role) -> Plan:
                 f'{op}: feature "{name}"', got=repr(feature), expected="allow_missing=True, as an Example has no steps"
             )
     fields = [_field(name, feature, role) for name, feature in items]
-    return Plan(tuple(name for name, _ in items), tuple(feature for _, feature in items), Schema(fields))
+    features = tuple(feature for _, feature in items)
+    return Plan(tuple(name for name, _ in items), features, Schema(fields), _alike(features))
+
+
+def _alike(features: Sequence[Feature]) -> tuple[tuple[int, ...], ...]:
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, feature in enumerate(features):
+        if isinstance(feature, FixedLenFeature) and feature.kind != "bytes":
+            groups.setdefault((feature.shape, feature.dtype), []).append(number)
+    return tuple(map(tuple, groups.values()))
 
 
 def _unknown(op: str, item: tuple[Any, Any], role: Role) -> InvalidArgumentError:

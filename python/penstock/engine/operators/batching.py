@@ -97,8 +97,10 @@ def _adopted(column: Column, starts: Indices, counts: Indices) -> list[Array] | 
     """The batches as views of a fresh column, or None where a copy is due: they must be aligned and writable."""
     if not isinstance(column, FreshColumn) or not column.whole.flags.writeable or not column.whole.nbytes:
         return None
-    batches = [column.whole[start : start + n] for start, n in zip(starts.tolist(), counts.tolist(), strict=True)]
-    return batches if all(batch.ctypes.data % ALIGNMENT == 0 for batch in batches) else None
+    whole = column.whole
+    if not whole.flags.c_contiguous or whole.ctypes.data % ALIGNMENT or (starts * whole.strides[0] % ALIGNMENT).any():
+        return None
+    return [whole[start : start + n] for start, n in zip(starts.tolist(), counts.tolist(), strict=True)]
 
 
 class JoinStopError(Exception):

@@ -157,7 +157,7 @@ def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:
 
 def _kind(block: Block) -> Kind:
     leaves = tuple(
-        (type(c), c.values.dtype.str, c.values.shape[1:])
+        (ArrayColumn, c.values.dtype.str, c.values.shape[1:])  # fresh or not
         if isinstance(c, ArrayColumn)
         else (BytesColumn if isinstance(c, BytesColumn) else type(c), c.dtype.str)  # packed or not, the same rows
         for c in block.columns

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.block.columns import Array, ArrayColumn, BytesColumn, Column, PackedColumn, RowsColumn, SpanColumn
+from penstock.block.columns import Array, BytesColumn, Column, FreshColumn, PackedColumn, RowsColumn, SpanColumn
 from penstock.block.spec import BYTES, Spec
 from penstock.kernels.example import Column as Parsed
 from penstock.ops.features import Feature, FixedLenFeature, FixedLenSequenceFeature
@@ -43,7 +43,7 @@ def parse_rows(step: Step, values: list[Any], place: Place) -> tuple[Column, ...
 def _column(feature: Feature, out: Array | None, found: Parsed | None, count: int) -> Column:
     if found is None:
         assert out is not None
-        return ArrayColumn(out)
+        return FreshColumn(out, out)
     flat = flat_of(found)
     if isinstance(feature, FixedLenFeature):
         return BytesColumn(flat.reshape(count, *feature.shape), BYTES)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from penstock.block.columns import Array, ArrayColumn, Column
+from penstock.block.columns import Array, Column, FreshColumn
 from penstock.errors import DecodeError
 from penstock.kernels.fused import Failures, Regions, Step, fused_images, jpeg_shapes
 from penstock.kernels.random import philox
@@ -27,7 +27,8 @@ from penstock.storage.url import is_remote
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 
-Allocate = Callable[[int | None, tuple[int, ...], np.dtype[Any]], Array]  # leaf of the result or None, shape, dtype
+Allocate = Callable[[Sequence[int | None], tuple[int, ...], np.dtype[Any]], list[Array]]
+"""Leaves of the result (None: something else), the shape and dtype of each -> memory for each."""
 
 
 def run_fused(
@@ -65,7 +66,7 @@ def run_fused(
         file_format=fused.file_format,
     )
     _check(failures)
-    return ArrayColumn(out)
+    return FreshColumn(out, out)
 
 
 def _paths_or_bytes(source: Column) -> list[str | bytes]:

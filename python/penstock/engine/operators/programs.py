@@ -6,6 +6,7 @@ errors are located and worded by one piece of code, and `check` compares the two
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from penstock.block.block import Block
 from penstock.block.collate import column_of
-from penstock.block.columns import Array, ArrayColumn, Column
+from penstock.block.columns import Array, ArrayColumn, Column, FreshColumn
 from penstock.block.ragged import Ragged
 from penstock.engine.operators.examples import OPS_ON_BLOCKS, parse_rows
 from penstock.engine.operators.images import Allocate, run_fused
@@ -35,13 +36,15 @@ class Uses:
     """What every run of a program asks of it, found once.
 
     numbers: the values that are Python numbers. freed: after which step which values are read no more. leaves: the one
-    leaf of the result that a value is. picks: of a step of several parts, the value that each part is.
+    leaf of the result that a value is. picks: of a step of several parts, the value that each part is. lone: values
+    that are one leaf and read by no step, so that memory made for them is theirs alone.
     """
 
     numbers: frozenset[int]
     freed: dict[int, list[int]]
     leaves: dict[int, int]
     picks: dict[int, dict[int, int]]
+    lone: frozenset[int]
 
 
 def uses_of(program: Program) -> Uses:
@@ -51,16 +54,30 @@ def uses_of(program: Program) -> Uses:
         if step.op == "item":
             picks.setdefault(step.args[0].index - program.inputs, {})[step.args[1]] = program.inputs + place
     outputs = [output.index for output in program.outputs if isinstance(output, Ref)]
+    leaves = {
+        output.index: leaf
+        for leaf, output in enumerate(program.outputs)
+        if isinstance(output, Ref) and outputs.count(output.index) == 1
+    }
     return Uses(
         frozenset(program.inputs + place for place, step in enumerate(program.steps) if step.is_number),
         _last_uses(program),
-        {
-            output.index: leaf
-            for leaf, output in enumerate(program.outputs)
-            if isinstance(output, Ref) and outputs.count(output.index) == 1
-        },
+        leaves,
         picks,
+        frozenset(leaves) - _shared(program),
     )
+
+
+def _shared(program: Program) -> set[int]:
+    """Inputs, values that steps read, and parts that were taken out twice."""
+    shared = set(range(program.inputs))
+    items: dict[Any, int] = {}
+    for place, step in enumerate(program.steps):
+        if step.op != "item":
+            shared |= step.references()
+        elif (before := items.setdefault(step.args, program.inputs + place)) != program.inputs + place:
+            shared |= {before, program.inputs + place}
+    return shared
 
 
 def run_program(
@@ -79,8 +96,8 @@ def run_program(
     numbers = uses.numbers
     for number, step in enumerate(program.steps):
         if step.op == FUSED:
-            place = partial(allocate, uses.leaves.get(program.inputs + number))
-            values.append(run_fused(step.args[1], values[step.args[0].index], streams, place))
+            leaf = [uses.leaves.get(program.inputs + number)]
+            values.append(run_fused(step.args[1], values[step.args[0].index], streams, partial(_one, allocate, leaf)))
         elif step.op == "io.read_file" and (read := _read(step, values, numbers, count)) is not None:
             values.append(column_of(read))
         elif step.op == FUSED_TEXTS:
@@ -99,21 +116,29 @@ def run_program(
                 values.append(ArrayColumn(whole) if isinstance(whole, np.ndarray) else whole)
         for index in uses.freed.get(number, ()):
             values[index] = None  # what nothing reads again is freed
-    return tuple(_output(output, values, count) for output in program.outputs)
+    return tuple(_output(output, values, count, uses) for output in program.outputs)
+
+
+def _one(allocate: Allocate, leaf: list[int | None], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    return allocate(leaf, shape, dtype)[0]
 
 
 def _places(uses: Uses, number: int, allocate: Allocate) -> Place:
     """Where the parts of step `number` go: those that are leaves of the result, to their place."""
     picks = uses.picks.get(number, {})
 
-    def place(part: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        return allocate(uses.leaves.get(picks.get(part, -1)), shape, dtype)
+    def place(parts: Sequence[int], shape: tuple[int, ...], dtype: np.dtype[Any]) -> list[Array]:
+        return allocate([uses.leaves.get(picks.get(part, -1)) for part in parts], shape, dtype)
 
     return place
 
 
-def _output(output: Any, values: Values, count: int) -> Column:
-    return values[output.index] if isinstance(output, Ref) else column_of([output] * count)
+def _output(output: Any, values: Values, count: int, uses: Uses) -> Column:
+    if not isinstance(output, Ref):
+        return column_of([output] * count)
+    column: Column = values[output.index]
+    # A batch may be made of the memory of a fresh column, so none leaves that something else lies over too.
+    return ArrayColumn(column.values) if isinstance(column, FreshColumn) and output.index not in uses.lone else column
 
 
 def _last_uses(program: Program) -> dict[int, list[int]]:

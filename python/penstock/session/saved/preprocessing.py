@@ -70,8 +70,8 @@ class Preprocessing:
             raise batch.failure.error
         return batch.element(0)
 
-    def _allocate(self, leaf: int | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        return self._pool.array(shape, dtype)
+    def _allocate(self, leaves: Sequence[int | None], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return self._pool.arrays((shape,) * len(leaves), dtype)
 
     def to_bytes(self) -> bytes:
         """What `from_bytes` takes."""
