@@ -137,6 +137,12 @@ pub unsafe fn copy_windows(src: *const u8, indices: &[i64], stride: usize, width
     }
 }
 
+/// Ask for the first lines of bytes that are read soon, as many as there is room for.
+#[inline(always)]
+pub(crate) fn prefetch_bytes(bytes: &[u8]) {
+    bytes[..bytes.len().min(AHEAD_BYTES / 2)].iter().step_by(LINE_BYTES).for_each(|byte| prefetch(byte));
+}
+
 #[inline(always)]
 fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

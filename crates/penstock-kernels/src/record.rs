@@ -6,6 +6,8 @@
 
 use std::io::Result;
 
+use crate::gather::prefetch_bytes;
+
 /// Bytes before the data, and after it.
 pub const HEADER: usize = 12;
 pub const FOOTER: usize = 4;
@@ -203,6 +205,9 @@ pub fn check(bytes: &[u8], sizes: &[u64], verify: bool) -> (Vec<i64>, Vec<i64>, 
     (starts, stops, None)
 }
 
+/// Rows between the one that is copied and the one whose bytes are asked for.
+const ROWS_AHEAD: usize = 2;
+
 /// The data of the records at some places of mapped files: row i is from `starts[i]` to `stops[i]` of `files[numbers[i]]`.
 ///
 /// Gives them one after another, where each ends, up to the first that is wrong, and what is wrong with that one. None:
@@ -230,6 +235,10 @@ pub fn gather(
     ends.push(0);
     for row in 0..starts.len() {
         let (rest, size) = inside(row)?;
+        if row + ROWS_AHEAD < starts.len() {
+            let (next, length) = inside(row + ROWS_AHEAD)?; // a record at random is in no cache
+            prefetch_bytes(&next[..next.len().min(usize::try_from(length).unwrap_or(usize::MAX))]);
+        }
         let fault = match rest.first_chunk::<HEADER>() {
             None => Some(Fault::Cut { left: rest.len() as u64, taken: HEADER as u64 }),
             Some(header) => match length_of(header) {
