@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock import CsvDataset, Dataset, FixedLengthRecordDataset, Options, TextLineDataset
-from penstock.errors import DecodeError, InvalidArgumentError, PenstockError, ReadError
+from penstock import CsvDataset, Dataset, FixedLengthRecordDataset, TextLineDataset
+from penstock.errors import DecodeError, InvalidArgumentError, ReadError
+from tests.unit.failing import failing
 
 HERE = r"test_readers\.py:\d+"
 
@@ -25,18 +26,6 @@ def write(tmp_path: Path) -> Callable[..., str]:
         return str(tmp_path / name)
 
     return put
-
-
-def run(dataset: Dataset) -> tuple[list[Any], PenstockError]:
-    """The elements that came, and the error that ended them; the same for blocks of one."""
-    ends = []
-    for size in (1, None):
-        elements: list[Any] = []
-        with pytest.raises(PenstockError) as caught:
-            elements.extend(dataset.with_options(Options(block_size=size)))
-        ends.append((elements, str(caught.value), caught.value))
-    assert ends[0][:2] == ends[1][:2]
-    return ends[0][0], ends[0][2]
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -88,7 +77,7 @@ def test_text_is_text_where_an_encoding_is_said(write: Callable[..., str]) -> No
 @pytest.mark.parametrize("buffer_size", [None, 2])
 def test_invalid_text_names_file_line_and_byte(write: Callable[..., str], buffer_size: Any) -> None:
     name = write(b"ok\r\nfine\nbad \xff\xfe\nok\n")
-    elements, error = run(TextLineDataset(name, buffer_size=buffer_size, encoding="utf-8"))
+    elements, error = failing(TextLineDataset(name, buffer_size=buffer_size, encoding="utf-8"))
     assert elements == ["ok", "fine"]
     assert type(error) is DecodeError
     assert f"{name}, line 3, byte 13" in str(error)
@@ -112,7 +101,7 @@ def test_encoding_that_breaks_lines_is_refused(write: Callable[..., str], encodi
 )
 def test_packed_file_that_is_none_is_named(write: Callable[..., str], content: bytes, kind: str, text: str) -> None:
     name = write(content)
-    _, error = run(TextLineDataset(name, kind))
+    _, error = failing(TextLineDataset(name, kind))
     assert type(error) is DecodeError
     assert text in str(error)
     assert name in str(error)
@@ -127,7 +116,7 @@ def test_missing_file_is_told_where_the_dataset_is_made(tmp_path: Path) -> None:
 def test_file_that_changes_is_told(write: Callable[..., str]) -> None:
     dataset = TextLineDataset(write(b"a\nb\n"))
     write(b"a\n")
-    _, error = run(dataset)
+    _, error = failing(dataset)
     assert isinstance(error, ReadError)
     assert "has changed since the dataset was made" in str(error)
 
@@ -161,7 +150,7 @@ def test_several_files_at_a_time_take_turns(write: Callable[..., str]) -> None:
 
 def test_missing_file_of_a_dataset_of_names_is_told(tmp_path: Path, write: Callable[..., str]) -> None:
     names = Dataset.from_tensor_slices([write(b"1\n2", "a"), str(tmp_path / "none")])
-    elements, error = run(TextLineDataset(names))
+    elements, error = failing(TextLineDataset(names))
     assert elements == [b"1", b"2"]
     assert "none" in str(error)
     assert isinstance(error.__cause__, ReadError)
@@ -192,7 +181,7 @@ def test_records_that_do_not_fit_are_told(write: Callable[..., str]) -> None:
     for arguments in ((4, 2, 1), (2, 20, 0)):
         with pytest.raises(DecodeError, match="the size of the file does not fit; got 9 bytes"):
             FixedLengthRecordDataset(write(b"HHabcdefF"), *arguments)
-        _, error = run(
+        _, error = failing(
             FixedLengthRecordDataset(write(gzip.compress(b"HHabcdefF")), *arguments, compression_type="GZIP")
         )
         assert "got 9 bytes" in str(error)
@@ -201,7 +190,7 @@ def test_records_that_do_not_fit_are_told(write: Callable[..., str]) -> None:
 def test_records_cut_while_they_are_read_are_told(write: Callable[..., str]) -> None:
     dataset = FixedLengthRecordDataset(write(b"abcdef"), 2)
     write(b"ab")
-    _, error = run(dataset)
+    _, error = failing(dataset)
     assert isinstance(error, ReadError)
 
 
@@ -262,7 +251,7 @@ BAD_ROWS: dict[str, tuple[bytes, list[Any], dict[str, Any], str]] = {
 def test_bad_row_is_told_with_its_line(write: Callable[..., str], name: str) -> None:
     content, defaults, arguments, text = BAD_ROWS[name]
     path = write(content)
-    elements, error = run(CsvDataset(path, defaults, **arguments))
+    elements, error = failing(CsvDataset(path, defaults, **arguments))
     assert len(elements) == 1
     assert type(error) is DecodeError
     assert text in str(error)
@@ -280,15 +269,15 @@ def test_bad_rows_are_dropped_and_told(write: Callable[..., str]) -> None:
 
 def test_header_is_a_row(write: Callable[..., str]) -> None:
     path = write(b'"a\nb",c\n1,2\nx,3\n')
-    elements, error = run(CsvDataset(path, [int, int], header=True))
+    elements, error = failing(CsvDataset(path, [int, int], header=True))
     assert elements == [(1, 2)]
     assert f"{path}, line 4, column 0" in str(error)
-    _, error = run(CsvDataset(write(b'"a'), [int], header=True))
+    _, error = failing(CsvDataset(write(b'"a'), [int], header=True))
     assert "line 1: not CSV" in str(error)
 
 
 def test_header_of_an_empty_file_is_told(write: Callable[..., str]) -> None:
-    _, error = run(CsvDataset(write(b""), [int], header=True))
+    _, error = failing(CsvDataset(write(b""), [int], header=True))
     assert "no header line" in str(error)
 
 

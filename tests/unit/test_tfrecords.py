@@ -22,7 +22,6 @@ from penstock.errors import (
     DecodeError,
     InvalidArgumentError,
     NotIndexableError,
-    PenstockError,
     ReadError,
     WriteError,
 )
@@ -33,6 +32,7 @@ from penstock.graph.nodes import IndexedTFRecords
 from penstock.graph.walk import nodes_of
 from penstock.optimize.index_files import with_indices
 from penstock.options import AUTOTUNE
+from tests.unit.failing import failing
 
 HOSTILE = Path(__file__).parents[1] / "golden" / "hostile" / "tfrecords"
 RECORDS = [b"record %d" % number * (number % 7) for number in range(100)]
@@ -55,18 +55,6 @@ def path(tmp_path: Path) -> str:
 def shards(tmp_path: Path) -> list[str]:
     counts = (4, 0, 3, 1)
     return [write(tmp_path / f"{n}", [b"%d-%d" % (n, i) for i in range(count)]) for n, count in enumerate(counts)]
-
-
-def run(dataset: Dataset) -> tuple[list[Any], PenstockError]:
-    """The elements that came, and the error that ended them; the same for blocks of one."""
-    ends = []
-    for size in (1, None):
-        elements: list[Any] = []
-        with pytest.raises(PenstockError) as caught:
-            elements.extend(dataset.with_options(Options(block_size=size)))
-        ends.append((elements, str(caught.value), caught.value))
-    assert ends[0][:2] == ends[1][:2]
-    return ends[0][0], ends[0][2]
 
 
 # --- in order ---------------------------------------------------------------------------------------------------------
@@ -349,7 +337,7 @@ def test_damaged_file_is_told_after_its_good_records(name: str) -> None:
     count, text, left = DAMAGED[name]
     expected = (left if name != "bad_data" else [])[:count]
     for buffer_size in (None, 3):
-        elements, error = run(TFRecordDataset(HOSTILE / name, kind_of(name), buffer_size))
+        elements, error = failing(TFRecordDataset(HOSTILE / name, kind_of(name), buffer_size))
         assert elements == expected or (name == "bad_crc.gz" and buffer_size)  # of what was unpacked with the fault
         assert type(error) is DecodeError
         assert text in str(error)
@@ -398,7 +386,7 @@ def test_file_that_changes_is_told(path: str) -> None:
     for dataset in (TFRecordDataset(path), TFRecordDataset(path)[:]):
         content = Path(path).read_bytes()
         Path(path).write_bytes(content[:-30])
-        _, error = run(dataset)
+        _, error = failing(dataset)
         assert isinstance(error, ReadError)
         assert "has changed since the dataset was made" in str(error)
         Path(path).write_bytes(content)

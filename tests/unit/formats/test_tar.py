@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock import Dataset, Options, Spec
-from penstock.errors import DecodeError, PenstockError, ReadError
+from penstock import Dataset, Spec
+from penstock.errors import DecodeError, ReadError
 from penstock.formats.files import measured
 from penstock.formats.tar_members import members
 from penstock.formats.tar_samples import split_name
 from penstock.formats.tar_source import open_source
+from tests.unit.failing import failing
 
 Pairs = Sequence[tuple[str, bytes]]
 FORMATS = {"gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT, "ustar": tarfile.USTAR_FORMAT}
@@ -50,19 +51,6 @@ def write(tmp_path: Path) -> Callable[..., str]:
 
 def element(n: int) -> dict[str, Any]:
     return {"__key__": f"x/{n:04d}", "jpg": f"jpg{n}".encode() * (n % 5), "cls": f"cls{n}".encode() * (n % 5)}
-
-
-def failing(dataset: Dataset) -> tuple[list[Any], PenstockError]:
-    """The elements that came and the error that ended them, the same for blocks of one."""
-    ends = []
-    for size in (1, None):
-        elements: list[Any] = []
-        with pytest.raises(PenstockError) as caught:
-            elements.extend(dataset.with_options(Options(block_size=size)))
-        ends.append((elements, caught.value))
-    assert ends[0][0] == ends[1][0]
-    assert str(ends[0][1]) == str(ends[1][1])
-    return ends[0]
 
 
 @pytest.mark.parametrize("kind", FORMATS)
