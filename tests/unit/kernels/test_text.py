@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.block.packed import Packed
+from penstock.kernels import reference_text as reference
 from penstock.kernels import text as kernels
-from penstock.kernels import text_reference as reference
 from penstock.kernels.packing import pad_spans, place_spans
 
 LETTERS = "aAbBzZ éÉßΣςİıǅ\t\n\x1c\x85\u00a0\u2003中😀,-_0٣"
