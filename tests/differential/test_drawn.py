@@ -59,8 +59,8 @@ def test_drawn_pipelines(tf: ModuleType, functions: Functions, source: str, reco
         for place in {len(made) // 4, len(made) // 2, 3 * len(made) // 4, len(made) - 1}:
             compare(made[place])
 
-    # Many short runs: a long one begins to vary what it has drawn, and not alike each time. No shrinking: it takes
-    # minutes, and the text of a pipeline that differs says all.
+    # Many short runs: a long one turns to variations of what it has drawn. No shrinking: it takes minutes, and the text
+    # of a pipeline that differs says all.
     run = settings(max_examples=20, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))(
         given(data=st.data())(every)
     )

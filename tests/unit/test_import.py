@@ -21,18 +21,26 @@ LATE = [
     "typer",
 ]
 
-PROGRAM = "import sys, penstock; penstock.Dataset; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+TOP_LEVEL = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+
+
+def _modules_after(program: str) -> set[str]:
+    """Top-level modules that a fresh interpreter holds after `program`."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-c", f"{program}; {TOP_LEVEL}"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
 
 
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
-    """Top-level modules that a fresh interpreter holds after the first use of `penstock`."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    return set(result.stdout.split())
+    """What is there after the first use of `penstock`."""
+    return _modules_after("import penstock; penstock.Dataset")
+
+
+def test_import_alone_brings_nothing_but_itself() -> None:
+    assert not {"numpy", "ml_dtypes", *LATE} & _modules_after("import penstock")
 
 
 def test_import_brings_numpy(imported: set[str]) -> None:
