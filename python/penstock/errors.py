@@ -9,21 +9,25 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 _PACKAGE_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_CLI_DIR = os.path.join(_PACKAGE_DIR, "cli") + os.sep
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A line of the user's code: where a verb was called or a function defined."""
+    """A line of the user's code: where a verb was called or a function defined. line: 0 where there is none."""
 
     file: str
     line: int
 
     def __str__(self) -> str:
+        if not self.line:
+            return self.file
         return f"{_shown(self.file, os.getcwd()) if os.path.isabs(self.file) else self.file}:{self.line}"
 
 
@@ -35,10 +39,15 @@ def _shown(file: str, folder: str) -> str:
 
 
 def user_location() -> Location:
-    """The innermost frame outside this package, i.e. the line the user wrote. Cost: a few frames walked."""
-    frame = sys._getframe(1)
+    """The innermost frame outside this package, i.e. the line the user wrote; of a command, its command line.
+
+    Cost: a few frames walked.
+    """
+    frame = within = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE_DIR):
-        frame = frame.f_back
+        frame, within = frame.f_back, frame
+    if within.f_code.co_filename.startswith(_CLI_DIR):
+        return Location("the command line", 0)
     return Location(frame.f_code.co_filename, frame.f_lineno)
 
 
@@ -200,3 +209,8 @@ def may_pass(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def warn_user(text: str, where: Location) -> None:
+    """A PenstockWarning at the user's line, also from a thread that has no line of theirs."""
+    warnings.warn_explicit(text, PenstockWarning, where.file, where.line)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock import errors
-from penstock.errors import Location, PenstockError, StackError, user_location
+from penstock.errors import Location, PenstockError, PenstockWarning, StackError, user_location, warn_user
 
 KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, PenstockError)]
 per_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -81,6 +81,16 @@ def test_location_is_relative_below_the_working_directory(tmp_path: Path, monkey
 
 def test_location_of_a_notebook_cell_is_kept() -> None:
     assert str(Location("<ipython-input-3>", 7)) == "<ipython-input-3>:7"
+
+
+def test_a_location_of_no_line_is_its_name() -> None:
+    assert str(Location("the command line", 0)) == "the command line"
+
+
+def test_a_warning_stands_at_the_line_it_is_about() -> None:
+    with pytest.warns(PenstockWarning, match="less well") as told:
+        warn_user("less well", Location(__file__, 7))
+    assert (told[0].filename, told[0].lineno) == (__file__, 7)
 
 
 def test_user_location_is_the_line_that_called() -> None:

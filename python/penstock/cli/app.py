@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.errors import PenstockError
+from penstock.errors import InvalidArgumentError, PenstockError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells expect
 
@@ -69,7 +69,7 @@ def demo(  # noqa: PLR0917 - typer makes each an option, none is given by positi
 
 @app.command()
 def inspect(
-    path: Annotated[Path, typer.Argument(help="A file, or a directory that cache, snapshot or save wrote.")],
+    path: Annotated[str, typer.Argument(help="A file, or a directory that cache, snapshot or save wrote.")],
     samples: Annotated[int, typer.Option(min=0, help="Elements to show.")] = 3,
     html: Annotated[
         Path | None, typer.Option(help="Write a page too, images as small pictures.", metavar="FILE")
@@ -80,18 +80,18 @@ def inspect(
     from penstock.cli.inspect.command import Request, run_inspect
 
     with one_line_errors():
-        run_inspect(Request(path, samples, html, verify), Console())
+        run_inspect(Request(_local("inspect", path), samples, html, verify), Console())
 
 
 @app.command()
 def convert(  # noqa: PLR0917 - typer makes each an option, none but the first two is given by position
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="SRC", help="A folder of classes, or Parquet, tar or TFRecord files: one, or a folder of them."
         ),
     ],
-    target: Annotated[Path, typer.Argument(metavar="DST", help="The folder for the shards.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The folder for the shards.")],
     kind: Annotated[
         str | None, typer.Option("--format", help="tfrecord or tar; as DST ends if not given, else tfrecord.")
     ] = None,
@@ -111,19 +111,19 @@ def convert(  # noqa: PLR0917 - typer makes each an option, none but the first t
     """Pack images, Parquet, tar shards or records into TFRecord files or tar shards; run it again to go on."""
     from penstock.cli.convert.command import Request, run_convert
 
-    request = Request(
-        source=source,
-        target=target,
-        kind=kind,
-        shards=shards,
-        shuffle=shuffle,
-        seed=seed,
-        side=resize,
-        compression=compression,
-        columns=None if columns is None else tuple(columns.split(",")),
-        overwrite=overwrite,
-    )
     with one_line_errors():
+        request = Request(
+            source=_local("convert", source),
+            target=_local("convert", target),
+            kind=kind,
+            shards=shards,
+            shuffle=shuffle,
+            seed=seed,
+            side=resize,
+            compression=compression,
+            columns=None if columns is None else tuple(columns.split(",")),
+            overwrite=overwrite,
+        )
         run_convert(request, Console())
 
 
@@ -145,6 +145,18 @@ def bench(
 
     with one_line_errors():
         run_bench(Request(target, seconds, batch_size, image_size, as_json), Console())
+
+
+def _local(command: str, path: str) -> Path:
+    """The path as one of this machine. Raises: InvalidArgumentError: it is a URL."""
+    from penstock.storage.url import is_remote, shown
+
+    if is_remote(path):
+        raise InvalidArgumentError(
+            f"{command}: not a path", got=shown(path), expected="a file or folder of this machine",
+            remedy="copy it here first; datasets read URLs themselves: docs/howto/remote-data.md",
+        )  # fmt: skip
+    return Path(path)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from penstock.engine.kept import Kept
 from penstock.engine.scope import Services
-from penstock.errors import InvalidArgumentError, PenstockWarning
+from penstock.errors import InvalidArgumentError, user_location, warn_user
 from penstock.graph.distribution import distributed
 from penstock.graph.node import Node
 from penstock.graph.nodes import Distribute, Shard, Shuffle, Skip, Stride, Take
@@ -135,12 +134,14 @@ def _optimizer(skip: frozenset[str]) -> Callable[[Node], Node]:
 
 
 def _warn_once() -> Callable[[str], None]:
+    """Tells each text once, wherever it comes from, at the line that runs the pipeline."""
     told: set[str] = set()
+    where = user_location()
 
     def warn(text: str) -> None:
         if text not in told:
             told.add(text)
-            warnings.warn(text, PenstockWarning, stacklevel=3)
+            warn_user(text, where)
 
     return warn
 

@@ -55,6 +55,23 @@ def test_an_error_of_several_lines_becomes_one(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "penstock: one two\n"
 
 
+def test_errors_of_a_command_name_no_line_of_code(capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = Path(__file__).parents[2] / "golden" / "hostile" / "tfrecords" / "bad_data"
+    assert run(["inspect", str(damaged)]) == 1
+    line = capsys.readouterr().err
+    assert "TFRecordDataset at the command line: " in line
+    assert ".py:" not in line
+
+
+@pytest.mark.parametrize("arguments", [["inspect", "URL"], ["convert", "URL", "out"], ["convert", ".", "URL"]])
+def test_a_url_is_refused_with_a_remedy(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    url = "http://me:secret@localhost/a.parquet?key=secret"
+    assert run([url if argument == "URL" else argument for argument in arguments]) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"penstock: {arguments[0]}: not a path; got http://localhost/a.parquet?...")
+    assert "copy it here first" in line
+
+
 def test_a_fault_of_ours_stays_a_traceback() -> None:
     with pytest.raises(ZeroDivisionError), one_line_errors():
         raise ZeroDivisionError

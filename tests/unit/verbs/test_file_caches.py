@@ -230,8 +230,9 @@ def test_what_changed_is_said_and_the_cache_made_anew(name: str, tmp_path: Path)
     expected_old = _numbers(old)
     (entry,) = _entries(tmp_path)
     new = after(Dataset.range(20)).cache(tmp_path)
-    with pytest.warns(PenstockWarning, match=rf"cache at .*test_file_caches\.py:\d+: made anew in .*{said}"):
+    with pytest.warns(PenstockWarning, match=rf"cache at .*test_file_caches\.py:\d+: made anew in .*{said}") as told:
         found = _numbers(new)
+    assert Path(told[0].filename).resolve() == Path(__file__).resolve()  # the line that runs the pipeline
     assert found == _numbers(after(Dataset.range(20)))
     (other,) = _entries(tmp_path)
     assert other != entry

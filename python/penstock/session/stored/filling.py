@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from penstock.engine.kept import Kept
 from penstock.engine.operators.indexed import indexed_operator
 from penstock.engine.run import Run, RunLimits
 from penstock.engine.scope import Scope
-from penstock.errors import PenstockWarning
+from penstock.errors import user_location, warn_user
 from penstock.formats.stored.data import StoredWriter
 from penstock.formats.stored.directory import entries, remove
 from penstock.graph.node import Node, is_index_driven
@@ -40,7 +39,7 @@ def prepare_filled(root: Node, options: Options | None = None, *, everywhere: bo
     for found in prepared.caches:
         if found.why is not None:
             text = f"{found.node.label}: made anew in {found.filling.directory}: {found.why}"
-            warnings.warn(text, PenstockWarning, stacklevel=2)
+            warn_user(text, user_location())
     pending = [found.node for found in prepared.caches if found.first]
     if not pending:
         return prepared
