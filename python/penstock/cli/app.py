@@ -159,6 +159,52 @@ def _local(command: str, path: str) -> Path:
     return Path(path)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def doctor(  # noqa: PLR0917 - typer makes each an option, none but the first is given by position
+    context: typer.Context,
+    target: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A training script, or a trace: see --save-trace.")],
+    html: Annotated[Path | None, typer.Option(help="Write the report as one page, too.", metavar="FILE")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the diagnosis as the last line of the standard output.")
+    ] = False,
+    perfetto: Annotated[
+        Path | None, typer.Option("--trace", help="Write the run for Perfetto or chrome://tracing.", metavar="FILE")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save-trace", help="Keep what was noted; `penstock doctor FILE` reads it.", metavar="FILE.json"),
+    ] = None,
+    tensorboard: Annotated[Path | None, typer.Option(help="Write event files for TensorBoard.", metavar="DIR")] = None,
+    live: Annotated[bool, typer.Option(help="Show a panel below the script's output, on a terminal.")] = True,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="Interrupt the script (Ctrl-C) after so long.", metavar="N")
+    ] = None,
+) -> None:
+    """Run a training script as it is, and say what holds it up: SCRIPT, and behind it its own arguments.
+
+    It sees Penstock, tf.data, PyTorch's DataLoader, Grain and Keras' fit, in each process that the script starts.
+    Its output, its results and its exit status stay its own; the report goes to the standard error.
+    """
+    from penstock.cli.doctor.command import Request, run_doctor
+
+    request = Request(
+        target=target,
+        arguments=tuple(context.args),
+        html=html,
+        as_json=as_json,
+        perfetto=perfetto,
+        save=save,
+        tensorboard=tensorboard,
+        live=live,
+        seconds=seconds,
+    )
+    with one_line_errors():
+        status = run_doctor(request, Console(stderr=True))
+    raise typer.Exit(status)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:

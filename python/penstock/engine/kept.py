@@ -10,7 +10,7 @@ from penstock.engine.knobs import Setting
 from penstock.engine.sizing import TaskSize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Kept:
     """Buffers to use again, how many rows a task of each step does best with, where it runs best, and its setting.
 

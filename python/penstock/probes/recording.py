@@ -10,9 +10,10 @@ from typing import Any
 from penstock.machine.budget import measure_budget
 from penstock.machine.readings import Host
 from penstock.probes.signature import Signature, difference, glance, rows, signature
+from penstock.probes.stacks import Samples
 from penstock.probes.tape import LONGEST, Tape, Totals
 from penstock.probes.trainer import Brackets, is_synchronous, trainer
-from penstock.telemetry.trace import Consumer, Method, Retrace, Source, StageTrace, StepTrace, Trace, Value
+from penstock.telemetry.trace import Consumer, Method, NodeTrace, Retrace, Source, StageTrace, StepTrace, Trace, Value
 
 _RETRACES = 100
 _KNOWN_SHARE = 0.5
@@ -43,11 +44,15 @@ class Recording:
         self.settings: dict[str, Value] = {}
         self.stages: tuple[StageTrace, ...] = ()
         self.steps: tuple[StepTrace, ...] = ()
+        self.nodes: tuple[NodeTrace, ...] = ()
         self.notes: list[str] = []
         self.brackets: Brackets | None = None
         self.opened_at = now()
         self.began_at = time.time()
         self.first_s: float | None = None
+        self.samples = Samples()
+        self.dataset = ""
+        self.dataset_id = 0
         self.retraces: list[Retrace] = []
         self._last: Any = None
         self._rows_each = 0
@@ -129,6 +134,7 @@ class Recording:
             settings=dict(self.settings),
             stages=self.stages,
             steps=self.steps,
+            nodes=self.nodes,
             intervals=tuple(replace(one, at_s=one.at_s - self.opened_at) for one in totals.intervals),
             retraces=tuple(self.retraces),
             notes=(NOTES[method], *self.notes),

@@ -12,7 +12,7 @@ from penstock.errors import InvalidArgumentError
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["demo", "--help"], ["inspect", "--help"], ["convert", "--help"], ["bench", "--help"]]
+    "arguments", [[name, "--help"] for name in ("demo", "inspect", "convert", "bench", "doctor")] + [["--help"]]
 )
 def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 0

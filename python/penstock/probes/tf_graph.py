@@ -1,0 +1,133 @@
+"""The graph of a tf.data pipeline, read from its dataset objects: nodes with what they were told, last verb first."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from penstock.probes.place import label_of
+from penstock.telemetry.trace import NodeTrace, Value
+
+_SETTINGS = {
+    "buffer_size": "_buffer_size", "num_parallel_calls": "_num_parallel_calls", "batch_size": "_batch_size",
+    "cycle_length": "_cycle_length", "block_length": "_block_length", "count": "_count",
+    "filename": "_filename", "deterministic": "_deterministic", "drop_remainder": "_drop_remainder",
+}  # fmt: skip
+_VERBS = {
+    "parallel_map": "map", "parallel_batch": "batch", "parallel_interleave": "interleave", "memory_cache": "cache",
+    "tensor_slice": "from_tensor_slices", "tensor": "from_tensors", "range": "range", "tf_record": "TFRecordDataset",
+    "text_line": "TextLineDataset", "generator": "from_generator",
+}  # fmt: skip
+_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+_RANDOM = re.compile(r"^(Stateful|Stateless)?(Random|TruncatedNormal|Multinomial|SampleDistorted)")
+_MOST = 100
+
+
+def nodes_of(dataset: Any) -> tuple[tuple[NodeTrace, ...], dict[str, Value]]:
+    """Its nodes, and the settings of the pipeline as a whole: parallel calls of the slowest kind of step, prefetching.
+
+    Reads attributes only; a node whose parts have other names is told with fewer facts.
+    """
+    nodes: list[NodeTrace] = []
+    waiting, seen = [dataset], set[int]()
+    while waiting and len(nodes) < _MOST:
+        one = waiting.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        inputs = _inputs(one)
+        verb = _verb(one)
+        if verb in ("options", "model"):
+            waiting[:0] = inputs
+            continue
+        nodes.append(_node(one, verb, [str(id(_behind_options(part))) for part in inputs]))
+        waiting += inputs
+    return tuple(nodes), _settings(nodes)
+
+
+def _node(dataset: Any, verb: str, inputs: list[str]) -> NodeTrace:
+    facts: dict[str, Value] = {}
+    for name, attribute in _SETTINGS.items():
+        value = _value(getattr(dataset, attribute, None))
+        if value is not None:
+            facts[name] = value
+    if verb == "cache" and not facts.get("filename"):
+        facts["storage"] = "memory"
+    function = getattr(getattr(dataset, "_map_func", None), "_func", None)
+    ops = _ops(dataset)
+    if ops & set(_PYTHON):
+        facts["python_function"] = True
+    if verb in ("map", "interleave") and "num_parallel_calls" not in facts:
+        facts["num_parallel_calls"] = None
+    draws = verb in ("shuffle", "random") or any(_RANDOM.match(op) for op in ops)
+    label = f"{verb} of {label_of(function)}" if function is not None else verb
+    return NodeTrace(
+        id=str(id(dataset)), verb=verb, label=label, inputs=tuple(inputs), cardinality=_cardinality(dataset),
+        draws=draws, facts=facts,
+    )  # fmt: skip
+
+
+def _settings(nodes: list[NodeTrace]) -> dict[str, Value]:
+    maps = [node for node in nodes if node.verb in ("map", "interleave", "from_generator", "flat_map")]
+    settings: dict[str, Value] = {"prefetch": bool(nodes) and nodes[0].verb == "prefetch"}
+    settings["num_parallel_calls"] = maps[0].facts.get("num_parallel_calls") if maps else None
+    settings["python_function"] = any(node.facts.get("python_function") for node in nodes)
+    batch = next((node for node in nodes if node.verb.endswith("batch")), None)
+    if batch is not None:
+        settings["batch_size"] = batch.facts.get("batch_size")
+    if settings["prefetch"]:
+        settings["prefetch_buffer_size"] = nodes[0].facts.get("buffer_size")
+    return settings
+
+
+def _verb(dataset: Any) -> str:
+    name = type(dataset).__name__.strip("_").removesuffix("V1Adapter").removesuffix("V2").removesuffix("Dataset")
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return _VERBS.get(snake, snake or "dataset")
+
+
+def _inputs(dataset: Any) -> list[Any]:
+    try:
+        return list(dataset._inputs())
+    except Exception:  # noqa: BLE001 - a dataset of somebody's own making, of which nothing more is known
+        return []
+
+
+def _behind_options(dataset: Any) -> Any:
+    while _verb(dataset) in ("options", "model"):
+        inputs = _inputs(dataset)
+        if not inputs:
+            break
+        dataset = inputs[0]
+    return dataset
+
+
+def _value(value: Any) -> Value:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    try:
+        found = value.numpy()
+    except Exception:  # noqa: BLE001 - a tensor of a graph, whose value is not known here
+        return None
+    found = found.item() if hasattr(found, "item") else found
+    found = found.decode(errors="replace") if isinstance(found, bytes) else found
+    return found if isinstance(found, bool | int | float | str) else None
+
+
+def _cardinality(dataset: Any) -> int:
+    value = _value(dataset.cardinality()) if hasattr(dataset, "cardinality") else None
+    return value if isinstance(value, int) else -2
+
+
+def _ops(dataset: Any) -> set[str]:
+    """The kinds of ops in its function, and in the functions that one calls."""
+    function = getattr(getattr(dataset, "_map_func", None), "_function", None)
+    graph = getattr(function, "graph", None)
+    if graph is None:
+        return set()
+    try:
+        definition = graph.as_graph_def()
+    except Exception:  # noqa: BLE001 - a graph that is not to be had tells nothing
+        return set()
+    nodes = [node.op for node in definition.node]
+    return {*nodes, *(node.op for one in definition.library.function for node in one.node_def)}
