@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from penstock.probes.watch import watch
     from penstock.readers import CsvDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
     from penstock.rng import Rng
+    from penstock.session.frozen import freeze
     from penstock.session.replay import replay
     from penstock.trace.demand import function
+    from penstock.tuned import FrozenTuning
     from penstock.verbs.saving import export, load
     from penstock.verbs.source import Source
 
@@ -58,6 +60,7 @@ __all__ = [
     "Dataset",
     "DistributeOptions",
     "FixedLengthRecordDataset",
+    "FrozenTuning",
     "Options",
     "Ragged",
     "RaggedSpec",
@@ -74,6 +77,7 @@ __all__ = [
     "diagnose",
     "errors",
     "export",
+    "freeze",
     "function",
     "gather",
     "image",
@@ -97,8 +101,10 @@ _HOMES = {
     "penstock.probes.watch": "watch",
     "penstock.readers": "CsvDataset FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     "penstock.rng": "Rng",
+    "penstock.session.frozen": "freeze",
     "penstock.session.replay": "replay",
     "penstock.trace.demand": "function",
+    "penstock.tuned": "FrozenTuning",
     "penstock.verbs.saving": "export load",
     "penstock.verbs.source": "Source",
 }

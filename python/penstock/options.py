@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from penstock.errors import InvalidArgumentError, may_pass
+from penstock.tuned import FrozenTuning
 from penstock.units import parse_bytes
 
 AUTOTUNE = -1
@@ -30,12 +31,21 @@ class AutoShardPolicy(IntEnum):
 class AutotuneOptions:
     """`options.autotune` of tf.data. The budgets are those of `Options`, which go before these.
 
-    enabled: False keeps everything as it starts: functions stay in the threads they began in.
+    enabled: False keeps everything as it starts: functions stay in the threads they began in, stages keep their workers
+    and blocks; how many rows a task takes is measured all the same (`Options(block_size=)` fixes it).
+    start: what to start from, `penstock.freeze()` of a run of the same pipeline; where enabled, it is tuned further.
     """
 
     enabled: bool | None = None
     cpu_budget: int | None = None
     ram_budget: int | str | None = None
+    start: FrozenTuning | None = None
+
+    def __post_init__(self) -> None:
+        if self.start is not None and not isinstance(self.start, FrozenTuning):
+            raise InvalidArgumentError(
+                "AutotuneOptions: start", got=repr(self.start)[:80], expected="penstock.freeze(iterator)"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "howto"
-RUNNABLE = ("convert.md", "keep-data.md", "measure.md", "nested.md", "parquet-and-others.md", "records.md", "text.md")
+RUNNABLE = (
+    "convert.md",
+    "keep-data.md",
+    "measure.md",
+    "nested.md",
+    "parquet-and-others.md",
+    "records.md",
+    "text.md",
+    "tuning.md",
+)
 
 
 @pytest.mark.parametrize("name", RUNNABLE)

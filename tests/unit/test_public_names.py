@@ -16,10 +16,9 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
         ps,
         (
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
-            "INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec TensorSpec "
-            "TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast diagnose errors export function "
-            "gather image io load "
-            "one_hot replay text watch"
+            "FrozenTuning INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec "
+            "TensorSpec TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast diagnose errors "
+            "export freeze function gather image io load one_hot replay text watch"
         ),
     ),
     "penstock.image": (
@@ -67,7 +66,7 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
     ),
     "PipelineIterator": (
         PipelineIterator,
-        "close diagnose epoch load_state_dict replayed skipped state_dict stats trace",
+        "close diagnose epoch load_state_dict replayed skipped state_dict stats trace tuning_log",
     ),
     "Rng": (ps.Rng, "choice integers normal numpy permutation random uniform"),
     "Ragged": (

@@ -226,9 +226,9 @@ class RunningStage:
         return self._size.rows if most is None or self._size.fixed else min(self._size.rows, most)
 
     @property
-    def measured_rows(self) -> int:
-        """Rows of a task as they were measured to be best, whatever it may take."""
-        return self._size.rows
+    def size(self) -> TaskSize:
+        """What was measured to be the best size of a task, whatever it may take."""
+        return self._size
 
     @property
     def is_handed_over(self) -> bool:

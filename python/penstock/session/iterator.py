@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,19 @@ from penstock.graph.nodes import Slices
 from penstock.graph.walk import nodes_of
 from penstock.options import Options
 from penstock.plan.place import process_workers
+from penstock.session.frozen import frozen_of
 from penstock.session.node_facts import rows_are_batched
 from penstock.session.preparation import resolve_seed, services_of, thread_count
 from penstock.session.state import OnChange, Progress, progress_of, state_of
 from penstock.session.stored.filling import fill_up, prepare_filled
 from penstock.session.tracing import RowCount, Told, trace_of
+from penstock.session.tuning import Tuning
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.snapshot import IteratorStats, StageStats
 from penstock.telemetry.thinned import Thinned
-from penstock.telemetry.trace import Consumer, Trace
+from penstock.telemetry.trace import Consumer, Trace, TuningEntry
+from penstock.tuned import FrozenTuning
 
 if TYPE_CHECKING:
     from penstock.diagnose import Diagnosis
@@ -70,6 +74,7 @@ class PipelineIterator(Iterator[Any]):
         self._done = False
         self._now = Clock().now
         self._opened_at, self._began_at = self._now(), time.time()
+        self._tuning = Tuning(self._prepared, self._kept, self._opened_at)
         self._ended_at: float | None = None
         self._recorder = Recorder()
         self._intervals: Thinned[tuple[float, float, bool]] = Thinned()
@@ -139,9 +144,11 @@ class PipelineIterator(Iterator[Any]):
             workers = 0 if inline else thread_count(prepared.plan.root, prepared.budget.cpus)
             processes = 0 if inline else process_workers(prepared.plan.graph, prepared.budget.cpus, executor)
             services = services_of(prepared, self._seed, self._kept, processes, self._recorder)
-            scope = Scope(services, self._epoch)
+            scope = Scope(replace(services, settings=self._tuning.settings()), self._epoch)
             root = build(prepared.plan.root, scope, prepared.options.block_size, self._began)
-            self._run = Run(root, RunLimits(workers, prepared.ram_budget_bytes, prepared.options.max_error_ratio))
+            limits = RunLimits(workers, prepared.ram_budget_bytes, prepared.options.max_error_ratio)
+            self._run = Run(root, limits, self._tuning.ticker() if workers else None)
+            self._tuning.begin(self._run, self._now())
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the run closes itself at exit
         return self._run
@@ -224,7 +231,19 @@ class PipelineIterator(Iterator[Any]):
             began_at=self._began_at, seconds=now - self._opened_at,
             threads=None if run is None else run.limits.workers + run.more_threads,
         )  # fmt: skip
-        return trace_of(told)
+        return replace(trace_of(told), tuning=self._tuning.log)
+
+    def tuning_log(self) -> tuple[TuningEntry, ...]:
+        """What was changed while it ran: when (seconds since it was opened), what, why, predicted and realised.
+
+        Rows per second of the stage it happened to, which `stage` names by number and verb ("3:map").
+        """
+        return self._tuning.log
+
+    def _frozen_tuning(self) -> FrozenTuning:
+        """As `penstock.freeze(iterator)`."""
+        settings = self._tuning.settings() if self._run is None else self._run.scheduler.root.scope.services.settings
+        return frozen_of(self._prepared, settings)
 
     def diagnose(self) -> Diagnosis:
         """What holds this run back so far, also after its end: `penstock.diagnose` of its trace. Cost: milliseconds."""

@@ -44,6 +44,7 @@ from penstock.ops.registry import DATA
 from penstock.ops.vocabulary import Vocabulary
 from penstock.options import AutotuneOptions, DistributeOptions, Options, RemoteOptions, Retry, ThreadingOptions
 from penstock.trace.programmed import ProgramFunction
+from penstock.tuned import FrozenTuning, StageTuning
 
 VERSION = 1
 _DOCUMENT = "penstock.json"
@@ -54,9 +55,10 @@ _RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         ArrayColumn, ArrayRecordStore, ArrowLeaf, ArrowStore, AutotuneOptions, BytesColumn, CsvColumn, CsvForm,
-        DatasetSpec, Dims, DistributeOptions, JsonForm, JsonStream, LocalFile, Location, Options, ParquetStore, Program,
-        ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref, RemoteFile, RemoteOptions, Retry,
-        RowGroups, RowsColumn, Signature, Spec, Step, TarStream, ThreadingOptions, Vocabulary, *DATA,
+        DatasetSpec, Dims, DistributeOptions, FrozenTuning, JsonForm, JsonStream, LocalFile, Location, Options,
+        ParquetStore, Program, ProgramFunction, Ragged, RaggedColumn, RaggedSpec, RecordLayout, Ref, RemoteFile,
+        RemoteOptions, Retry, RowGroups, RowsColumn, Signature, Spec, StageTuning, Step, TarStream, ThreadingOptions,
+        Vocabulary, *DATA,
     )
 }  # fmt: skip
 
