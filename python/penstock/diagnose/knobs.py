@@ -12,7 +12,7 @@ _TF_PYTHON = "write the function in TensorFlow ops: py_function, numpy_function 
 _KNOBS: dict[str, dict[Aim, str]] = {
     "penstock": {
         "parallel": "map(..., num_parallel_calls=penstock.AUTOTUNE), or a number such as {cpus}",
-        "ahead": 'leave Options(executor="inline") out, and end the pipeline with .prefetch(penstock.AUTOTUNE)',
+        "ahead": ".prefetch(penstock.AUTOTUNE) as the last step, or a number such as 8",
         "processes": 'map(..., executor="processes")',
         "order": "Options(deterministic=False), so that a slow element holds none up; .prefetch(4) hides shorter ones",
         "cache": ".cache()",

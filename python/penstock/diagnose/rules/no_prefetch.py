@@ -15,6 +15,7 @@ from penstock.diagnose.steps import integer, loader_of
 from penstock.telemetry.trace import Trace
 
 _READY = 0.2
+_INLINE = 'leave Options(executor="inline") out: Penstock then works ahead by itself'
 
 
 def find(case: Case) -> Finding | None:
@@ -27,7 +28,8 @@ def find(case: Case) -> Finding | None:
     loader = loader_of(case.trace)
     return Finding(
         kind="no_prefetch", blame=loader, claim=f"nothing is made ahead: {loader} and the trainer take turns",
-        advice=(knob(case.trace, "ahead"),), confidence="high", level=case.level, predicted_gain=case.gain,
+        advice=(_INLINE if case.trace.source == "penstock" else knob(case.trace, "ahead"),),
+        confidence="high", level=case.level, predicted_gain=case.gain,
         evidence=(
             Fact("making a batch", waiting.seconds / max(waiting.steps, 1), "s"),
             Fact("the trainer's own work", (waiting.total_s - waiting.seconds) / max(waiting.steps, 1), "s"),
