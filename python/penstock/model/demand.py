@@ -9,8 +9,7 @@ Source: P. Denning, J. Buzen, "The Operational Analysis of Queueing Network Mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
 from penstock.machine.readings import Host
 from penstock.model.visits import batch_of, done_of, rows_of, verbs_of
@@ -19,7 +18,7 @@ from penstock.telemetry.trace import StageTrace, StepTrace, Trace
 DEFAULT_AHEAD = 2.0
 """Batches that wait for the trainer where no `prefetch` says otherwise (engine/stages.py)."""
 
-Elements: TypeAlias = float
+_LEAST_STRETCH = 1.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,8 @@ class Demands:
     rate: elements/s that were delivered (0: too short to say). batch: elements in a step of the trainer. trainer_s,
     trainer_cpu_s: the trainer's own seconds for an element, and on a core. delivered_bytes: of an element. ahead:
     batches kept ready. overlaps: False when the pipeline only works while the trainer waits. threads: of all stages
-    together (None: as many as needed).
+    together (None: as many as needed). others: threads of other processes that want a core as well, on average, as far
+    as this one had to wait for one.
     """
 
     rate: float
@@ -89,6 +89,7 @@ class Demands:
     overlaps: bool
     threads: int | None
     host: Host
+    others: float = 0.0
 
     @property
     def steps(self) -> tuple[StepDemand, ...]:
@@ -113,7 +114,7 @@ def demands(trace: Trace) -> Demands:
     """The demands that a run shows. Cost: microseconds."""
     steps, done = verbs_of(trace), done_of(trace)
     batch = batch_of(trace)
-    return Demands(
+    found = Demands(
         rate=measured_rate(trace),
         batch=batch,
         stages=tuple(_stage(stage, steps[stage.id], done.get(stage.id, 0.0)) for stage in trace.stages),
@@ -122,9 +123,21 @@ def demands(trace: Trace) -> Demands:
         delivered_bytes=_delivered_bytes(trace, steps, batch),
         ahead=_ahead(trace),
         overlaps=not (trace.stages and all(stage.executor == "inline" for stage in trace.stages)),
-        threads=trace.threads,
+        threads=None if trace.threads is None else max(1, trace.threads),
         host=trace.host,
     )
+    return replace(found, others=_others(trace, found))
+
+
+def _others(trace: Trace, found: Demands) -> float:
+    """Cores are shared fairly: a CPU second lasts as many seconds as threads want a core for each core there is."""
+    here = [step for step in trace.steps if step.queued_s is not None]
+    cpu_s, queued_s = sum(step.cpu_s for step in here), sum(step.queued_s or 0.0 for step in here)
+    if cpu_s <= 0:
+        return 0.0
+    longer = 1 + queued_s / cpu_s
+    free = found.host.cpus - found.rate * found.cpu_s
+    return longer * free if longer > _LEAST_STRETCH and free > 0 else 0.0
 
 
 def measured_rate(trace: Trace) -> float:

@@ -8,6 +8,7 @@ from penstock.model.changes import CacheAfter, Change, Compiled, Executor, Prefe
 from penstock.model.demand import Demands, demands
 from penstock.model.flow import through
 from penstock.model.limits import limits_of
+from penstock.model.solve import attainable
 from penstock.telemetry.trace import Trace
 
 __all__ = [
@@ -41,8 +42,11 @@ def throughput(found: Demands) -> float:
     bounds = limits_of(found).bounds
     if not bounds:
         return 0.0
-    supply = min((bound.elements_per_s for bound in bounds if bound.resource != "trainer"), default=float("inf"))
-    demand = min((bound.elements_per_s for bound in bounds if bound.resource == "trainer"), default=float("inf"))
+    supply = min((bound.elements_per_s for bound in bounds if bound.unit == "bytes"), default=float("inf"))
+    supply = min(supply, attainable(found))
+    demand = 1 / found.trainer_s if found.trainer_s > 0 else float("inf")
+    if not found.overlaps:
+        return 1 / (1 / supply + 1 / demand)
     return through(supply / found.batch, demand / found.batch, found.ahead, _spread(found)) * found.batch
 
 
