@@ -110,7 +110,9 @@ class Case:
                 executor="processes" if setting.processes else "threads",
             )  # fmt: skip
         dataset = dataset.batch(self.batch)
-        return dataset.prefetch(setting.prefetch) if setting.prefetch else dataset
+        if setting.prefetch:
+            dataset = dataset.prefetch(setting.prefetch)
+        return dataset.with_options(ps.Options(autotune=ps.AutotuneOptions(enabled=False)))
 
     def changes(self, trace: Trace) -> list[Change]:
         """From `before` to `after`, by the steps of the trace of `before`."""
@@ -171,8 +173,14 @@ def _case(draw: random.Random) -> Case | None:
         after = replace(after, prefetch=wanted.prefetch)
     if what == "place" and len(works) == 1 and works[0].kind in ("gil", "numpy"):
         after = replace(after, processes=not before.processes)
-    splits = min(before.workers) > 1 >= min(after.workers) and len(works) > 1  # one stage becomes two
-    return None if after == before or splits else Case(works, batch, before, after)
+    return (
+        None if after == before or _is_one_stage(after) != _is_one_stage(before) else Case(works, batch, before, after)
+    )
+
+
+def _is_one_stage(setting: Setting) -> bool:
+    """Neighbours are one stage if all of them run in parallel, or none does; the changes here make none of two."""
+    return len({workers > 1 for workers in setting.workers}) == 1
 
 
 def _setting(draw: random.Random, works: tuple[Work, ...], batch: int) -> Setting:

@@ -25,7 +25,8 @@ from penstock.model.limits import limits
 from penstock.model.predict import predict
 from penstock.telemetry.trace import Trace
 
-CASES, SEED, ROUNDS, SECONDS = 60, 6, 2, 0.6
+CASES, SEED, ROUNDS, SECONDS = 60, 6, 3, 0.5
+PROCESSES_S = 3.0  # two interpreters start in the first one
 _FEWEST_STEPS, _LONGEST_S = 12, 4.0
 
 
@@ -81,7 +82,8 @@ def trace_of(case: Case, setting: Setting, path: Path) -> Trace:
         next(iterator)
         began = now = time.perf_counter()
         steps = 0
-        while now - began < SECONDS or (steps < _FEWEST_STEPS and now - began < _LONGEST_S):
+        seconds = PROCESSES_S if setting.processes else SECONDS
+        while now - began < seconds or (steps < _FEWEST_STEPS and now - began < _LONGEST_S):
             if setting.step_s:
                 time.sleep(max(0.0, now + setting.step_s - time.perf_counter()))
             next(iterator)

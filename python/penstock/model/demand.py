@@ -126,7 +126,25 @@ def demands(trace: Trace) -> Demands:
         threads=None if trace.threads is None else max(1, trace.threads),
         host=trace.host,
     )
-    return replace(found, others=_others(trace, found))
+    found = replace(found, others=_others(trace, found))
+    held = found.rate * found.gil_s * stretch(found, found.rate)
+    return _with_gil(found, 1 / held) if held > 1 else found  # it was held for no longer than there was time
+
+
+def _with_gil(found: Demands, share: float) -> Demands:
+    stages = tuple(
+        replace(stage, steps=tuple(replace(step, gil_s=step.gil_s * share) for step in stage.steps))
+        for stage in found.stages
+    )
+    return replace(found, stages=stages)
+
+
+def stretch(found: Demands, rate: float) -> float:
+    """Seconds that a CPU second lasts at `rate`; infinite where the cores cannot do it at all."""
+    free = found.host.cpus - rate * found.cpu_s
+    if free <= 0:
+        return 1.0 if free == 0 and not found.others else float("inf")
+    return max(1.0, found.others / free)
 
 
 def _others(trace: Trace, found: Demands) -> float:

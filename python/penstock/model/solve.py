@@ -12,7 +12,7 @@ Source: utilisation law and Little's law (Denning and Buzen, 1978); processor sh
 
 from __future__ import annotations
 
-from penstock.model.demand import Demands
+from penstock.model.demand import Demands, stretch
 
 _HALVINGS = 50
 
@@ -27,14 +27,6 @@ def attainable(found: Demands) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _keeps_up(found, middle) else (low, middle)
     return low
-
-
-def stretch(found: Demands, rate: float) -> float:
-    """Seconds that a CPU second lasts at `rate`; infinite where the cores cannot do it at all."""
-    free = found.host.cpus - rate * found.cpu_s
-    if free <= 0:
-        return 1.0 if free == 0 and not found.others else float("inf")
-    return max(1.0, found.others / free)
 
 
 def _most(found: Demands) -> float:

@@ -10,11 +10,14 @@ Source: P. Denning, J. Buzen, "The Operational Analysis of Queueing Network Mode
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from penstock.telemetry.trace import StageTrace, StepTrace, Trace
 
 BATCHES = frozenset({"batch", "padded_batch", "ragged_batch"})
+OPENING = frozenset({"flat_map", "interleave", "group_by_window", "window"})
+"""Verbs whose parts are the steps of the datasets they open, not ops within their own seconds."""
 ONE_TO_ONE = frozenset({
     "map", "random_map", "shuffle", "prefetch", "cache", "snapshot", "enumerate", "zip", "scan", "assert_cardinality",
     "with_options", "permute",
@@ -33,10 +36,12 @@ def batch_of(trace: Trace) -> float:
 
 
 def verbs_of(trace: Trace) -> dict[str, list[StepTrace]]:
-    """The verbs of each stage by its id, the one nearest the trainer first; ops of functions are parts of these."""
+    """The verbs of each stage by its id, the one nearest the trainer first; ops of functions are within these."""
     found: dict[str, list[StepTrace]] = {stage.id: [] for stage in trace.stages}
+    verbs = {step.id: step.verb for step in trace.steps}
     for step in trace.steps:
-        if not step.part_of and step.stage in found:
+        is_within = step.part_of and verbs.get(step.part_of) not in OPENING
+        if not is_within and step.stage in found:
             found[step.stage].append(step)
     return found
 
@@ -46,18 +51,26 @@ def done_of(trace: Trace) -> dict[str, float]:
     stages = {stage.id: stage for stage in trace.stages}
     steps = verbs_of(trace)
     done: dict[str, float] = {}
-    pending = [(stage_id, 1 / batch_of(trace), True) for stage_id in _roots(stages)]
+    per_batch = 1 / batch_of(trace)
+    pending = [(stage_id, _root_visits(steps[stage_id], trace)) for stage_id in _roots(stages)]
     while pending:
-        stage_id, visits, is_root = pending.pop(0)
+        stage_id, visits = pending.pop(0)
         if stage_id in done or stage_id not in stages:
             continue
         own = steps[stage_id]
-        makes_batches = is_root and bool(own) and own[0].verb in BATCHES
+        makes_batches = math.isclose(visits, per_batch) and bool(own) and own[0].verb in BATCHES
         done[stage_id] = _done(own, visits, rows_of(trace), makes_batches=makes_batches)
         for source in stages[stage_id].inputs:
             taken = _taken(own, visits, done[stage_id], source, stages, steps, makes_batches=makes_batches)
-            pending.append((source, taken, is_root and not own))
+            pending.append((source, taken))
     return done
+
+
+def _root_visits(own: list[StepTrace], trace: Trace) -> float:
+    """What the stage nearest the trainer gives are its batches; of other people's loaders, their rows are counted."""
+    batch = batch_of(trace)
+    counts_rows = bool(own) and trace.source != "penstock" and own[0].elements > math.sqrt(batch) * trace.consumer.steps
+    return 1.0 if counts_rows else 1 / batch
 
 
 def _roots(stages: Mapping[str, StageTrace]) -> list[str]:

@@ -75,6 +75,39 @@ def test_ops_of_a_function_are_part_of_its_verb() -> None:
     assert demands(trace).cpu_s == pytest.approx(0.002)
 
 
+def test_steps_of_the_datasets_that_a_verb_opens_are_its_own() -> None:
+    trace = run(
+        step("interleave", busy_s=1.0, cpu_s=1.0),
+        step("read", elements=20, part_of="interleave-0", busy_s=2.0, cpu_s=2.0), batch=1,
+    )  # fmt: skip
+    assert demands(trace).cpu_s == pytest.approx(0.003)
+
+
+def test_a_function_over_batches_is_visited_once_a_batch() -> None:
+    trace = run(
+        step("map", "0", elements=100, cpu_s=1.0, busy_s=1.0), step("batch", "1", elements=110),
+        step("decode", "1", elements=1100, cpu_s=1.1, busy_s=1.1),
+        stages=(stage("0", kind="segment", inputs=("1",)), stage("1")),
+    )  # fmt: skip
+    assert [one.cpu_s for one in demands(trace).steps] == pytest.approx([0.001, 0.0, 0.001])
+
+
+def test_other_peoples_loaders_count_the_rows_they_made() -> None:
+    trace = run(
+        step("dataset", "loader", elements=1200, cpu_s=2.4, busy_s=2.4), step("batch", "none"), source="torch",
+        stages=(stage("loader", kind="loader", workers=2, executor="processes"),),
+    )  # fmt: skip
+    assert demands(trace).steps[0].cpu_s == pytest.approx(0.002)
+
+
+def test_functions_that_were_sampled_belong_to_what_was_delivered() -> None:
+    trace = run(
+        step("function", "loader", elements=0, cpu_s=2.0, busy_s=2.0), step("batch", "none"), source="tf.data",
+        stages=(stage("loader", kind="loader"),),
+    )  # fmt: skip
+    assert demands(trace).steps[0].cpu_s == pytest.approx(0.002)
+
+
 def test_rate_leaves_the_first_batch_out() -> None:
     assert measured_rate(run(seconds=12.0, consumer={"first_s": 2.1})) == pytest.approx(990 / 9.9)
 

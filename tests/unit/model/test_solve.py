@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.model.demand import demands
-from penstock.model.solve import attainable, stretch
+from penstock.model.demand import demands, stretch
+from penstock.model.solve import attainable
 from penstock.telemetry.trace import Trace
 from tests.unit.model.traces import run, stage, step
 
