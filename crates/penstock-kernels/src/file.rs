@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::meter::metered;
+
 /// A file opened at `offset`, and how many bytes to read: `length`, or all that follow.
 ///
 /// A range that the file does not hold is an error; so is anything but a regular file, whose size means nothing.
 pub fn open_range(path: &Path, offset: u64, length: Option<u64>) -> Result<(File, usize)> {
-    let mut file = File::open(path)?;
+    let mut file = metered(0, || File::open(path))?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
@@ -38,6 +40,6 @@ pub fn read_whole<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> 
     if buffer.len() < size {
         *buffer = vec![0; size.next_power_of_two()];
     }
-    file.read_exact(&mut buffer[..size])?;
+    metered(size, || file.read_exact(&mut buffer[..size]))?;
     Ok(&buffer[..size])
 }

@@ -12,6 +12,7 @@ pub mod fused;
 pub mod gather;
 pub mod image;
 pub mod jpeg;
+pub mod meter;
 pub mod pack;
 pub mod packed;
 pub mod permute;

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Result;
 
+use crate::meter::metered;
+
 /// Bytes to scan for newlines at once.
 const CHUNK: usize = 1 << 20;
 
@@ -49,13 +51,13 @@ pub fn line_bounds(file: &File, size: u64) -> Result<Vec<u64>> {
 /// Fill `out` from byte `offset` of the file on.
 #[cfg(unix)]
 pub fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+    metered(out.len(), || std::os::unix::fs::FileExt::read_exact_at(file, out, offset))
 }
 
 #[cfg(windows)]
 pub fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> Result<()> {
     while !out.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, out, offset)?;
+        let read = metered(0, || std::os::windows::fs::FileExt::seek_read(file, out, offset))?;
         if read == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }

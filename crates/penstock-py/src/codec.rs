@@ -7,6 +7,7 @@ use numpy::{Element, IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray3, Py
 use penstock_kernels::fault::DecodeFault;
 use penstock_kernels::image::{Image, Region};
 use penstock_kernels::jpeg::Reading;
+use penstock_kernels::meter::{metered, taken};
 use penstock_kernels::resize::Shape;
 use penstock_kernels::{bitmap, file, jpeg, png};
 use pyo3::exceptions::PyValueError;
@@ -30,7 +31,13 @@ fn to_array<T: Element>(py: Python<'_>, decoded: Result<Image<T>, DecodeFault>) 
 #[pyfunction]
 pub fn read_file(py: Python<'_>, path: PathBuf, offset: u64, length: Option<u64>) -> PyResult<Bound<'_, PyBytes>> {
     let (mut file, size) = py.detach(|| file::open_range(&path, offset, length))?;
-    PyBytes::new_with(py, size, |buffer| Ok(py.detach(|| file.read_exact(buffer))?))
+    PyBytes::new_with(py, size, |buffer| Ok(py.detach(|| metered(buffer.len(), || file.read_exact(buffer)))?))
+}
+
+#[pyfunction]
+pub fn read_totals() -> (f64, u64) {
+    let (nanoseconds, bytes) = taken();
+    (nanoseconds as f64 * 1e-9, bytes)
 }
 
 #[pyfunction]

@@ -18,7 +18,7 @@ mod _native {
     #[pymodule_export]
     use crate::codec::{
         decode_bitmap, decode_jpeg, decode_jpeg_region, decode_png_u16, decode_png_u8, encode_jpeg, encode_png,
-        read_file,
+        read_file, read_totals,
     };
     #[pymodule_export]
     use crate::example::{parse_examples, parse_sequence_examples, serialize_example, ExampleSchema};

@@ -30,6 +30,7 @@ class Scheduler:
         self.seen: dict[int, Seen] = {}
         self.skipped: list[Skipped] = []
         self.totals: dict[tuple[int, str], StepTotals] = {}
+        self._bars = root.scope.services.recorder.bars
         self.cores: int | None = None  # tasks at once that do not wait, where there are threads for more; None: no more
 
     def stages(self) -> Iterator[RunningStage]:
@@ -85,9 +86,10 @@ class Scheduler:
         for key, totals in outcome.log.tally.steps.items():
             known = self.totals.get(key)
             if known is None:
-                self.totals[key] = totals
+                known = self.totals[key] = totals
             else:
                 known.add(totals)
+            self._bars[key] = known.slowest.bar_s
 
     def next_block(self) -> Marked | None:
         """A finished block of the root with its mark, or None if none waits."""

@@ -150,7 +150,7 @@ class Scope:
         return self.log
 
     def in_task(self) -> Scope:
-        return replace(self, log=TaskLog(Tally(self.services.clock)))
+        return replace(self, log=TaskLog(Tally(self.services.clock, bars=self.services.recorder.bars)))
 
     def aside(self) -> Scope:
         """For a computation whose result is not that of the task."""

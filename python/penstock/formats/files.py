@@ -6,6 +6,7 @@ nor from an object behind a URL whose ETag or time of change is another.
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import stat
@@ -20,6 +21,7 @@ from penstock.errors import InvalidArgumentError, ReadError
 from penstock.kernels.file import FileReader
 from penstock.kernels.record import RecordFault, record_bounds, skip_records
 from penstock.storage.client import ObjectFacts
+from penstock.storage.meter import metered
 from penstock.storage.objects import facts_of
 from penstock.storage.stream import ObjectStream
 from penstock.storage.url import is_remote, require_known, shown
@@ -96,7 +98,20 @@ def opened(file: LocalFile, start: int = 0) -> Stream:
         stream.close()
         raise
     stream.seek(start)
-    return stream
+    return _MeteredFile(stream)
+
+
+class _MeteredFile:
+    """A local file whose reads are counted."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+
+    def read(self, size: int = -1, /) -> bytes:
+        return metered(self._file.read, size)
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def measured(path: str) -> LocalFile:

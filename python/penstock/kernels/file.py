@@ -20,3 +20,8 @@ def read_file(path: str, offset: int = 0, length: int | None = None) -> bytes:
     Cost: one copy, from the page cache into the result; releases the GIL.
     """
     return _native.read_file(path, offset, length)
+
+
+def read_totals() -> tuple[float, int]:
+    """Seconds in calls that read files here, and bytes read, of the calling thread since it began. Cost: 0.1 us."""
+    return _native.read_totals()

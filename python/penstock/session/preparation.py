@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.engine.kept import Kept
+from penstock.engine.reads import engine_clock
 from penstock.engine.scope import Services
 from penstock.errors import InvalidArgumentError, user_location, warn_user
 from penstock.graph.distribution import distributed
@@ -106,7 +107,7 @@ def services_of(
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
     return Services(
-        seed, kept.pool, Clock(), cache, _warn_once(),
+        seed, kept.pool, engine_clock(), cache, _warn_once(),
         process_workers=process_workers, executor=prepared.executor, sizes=kept.sizes, findings=kept.findings,
         block_size=prepared.options.block_size, optimized=_optimizer(prepared.options.skip_rules or frozenset()),
         max_image_pixels=prepared.options.max_image_pixels, remote=prepared.options.remote,

@@ -6,7 +6,7 @@ A step's id is `number:verb` of its node, so that steps and nodes of a trace can
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,8 +22,19 @@ from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedSt
 from penstock.session.node_facts import draws, facts_of
 from penstock.session.preparation import Prepared
 from penstock.telemetry.recorder import Recorder
+from penstock.telemetry.sketch import QUANTILES
 from penstock.telemetry.tally import StepTotals
-from penstock.telemetry.trace import Consumer, Interval, NodeTrace, Occupancy, StageTrace, StepTrace, Trace, Value
+from penstock.telemetry.trace import (
+    Consumer,
+    Interval,
+    NodeTrace,
+    Occupancy,
+    SlowElement,
+    StageTrace,
+    StepTrace,
+    Trace,
+    Value,
+)
 from penstock.units import parse_bytes
 
 _CHILDREN = 2**32  # keys of the steps of nested datasets, see engine/nested/child.py
@@ -153,28 +164,74 @@ def _stage_trace(stage: Stage, ids: Mapping[int, str], told: Told) -> StageTrace
 
 
 def _steps(stages: list[Stage], ids: Mapping[int, str], told: Told) -> Iterator[StepTrace]:
-    """Every step that was measured: by the stages, from the consumer down; steps of nested datasets after theirs."""
-    left = dict(told.totals)
+    """Every step that was measured: by the stages, from the consumer down; what it is made of after each."""
+    left, taken = dict(told.totals), _taken(told)
     for stage in stages:
         for node in nodes_in(stage):
             totals = left.pop(node.key, None)
-            if totals is not None:
-                yield _step(node.key, totals, ids[id(stage)])
-            inner = [key for key in left if key[0] // _CHILDREN - 1 == node.number]
-            for key in sorted(inner, reverse=True):
-                yield _step(key, left.pop(key), ids[id(stage)], part_of=step_id(node.key))
-    for key, totals in left.items():  # of datasets nested in nested ones
+            if totals is None:
+                continue
+            inner = {key: left.pop(key) for key in list(left) if key[0] // _CHILDREN - 1 == node.number}
+            yield from _with_parts(node.key, totals, inner, ids[id(stage)], taken.get(node.key, 0))
+    for key, totals in left.items():  # of datasets nested in nested ones, and of caches that were filled before
         yield _step(key, totals, ids[id(stages[0])])
+
+
+def _with_parts(
+    key: Key, totals: StepTotals, inner: Mapping[Key, StepTotals], stage: str, bytes_in: int
+) -> Iterator[StepTrace]:
+    """A step, then its ops, then the steps of the datasets that it opened, whose time is part of its own."""
+    whole = replace(totals)
+    for child in inner.values():
+        whole.busy_s += child.busy_s
+        whole.cpu_s += child.cpu_s
+        whole.storage_s += child.storage_s
+        whole.storage_bytes += child.storage_bytes
+    yield _step(key, whole, stage, bytes_in=bytes_in)
+    name = step_id(key)
+    for place, op in sorted(totals.ops.items()):
+        yield StepTrace(
+            id=f"{name}/{place}", verb=op.name, label=op.name, stage=stage, part_of=name, elements=totals.elements,
+            busy_s=op.busy_s, cpu_s=op.cpu_s,
+        )  # fmt: skip
+    for child_key, child in sorted(inner.items(), reverse=True):
+        yield _step(child_key, child, stage, part_of=name)
+
+
+def _taken(told: Told) -> dict[Key, int]:
+    """Bytes that each step took: what the steps before it put out."""
+    put_out: dict[int, int] = {}  # by node: its own, or what it handed through
+    taken: dict[Key, int] = {}
+    for node in nodes_of(told.prepared.plan.graph):
+        given = sum(put_out[id(source)] for source in node.inputs)
+        for part in node.steps if isinstance(node, Chain) else ():
+            taken[part.key] = given
+            given = _bytes_of(part.key, told, given)
+        taken[node.key] = sum(put_out[id(source)] for source in node.inputs)
+        put_out[id(node)] = _bytes_of(node.key, told, given)
+    return taken
+
+
+def _bytes_of(key: Key, told: Told, given: int) -> int:
+    totals = told.totals.get(key)
+    return given if totals is None else totals.bytes
 
 
 def step_id(key: Key) -> str:
     return f"{key[0]}:{key[1]}"
 
 
-def _step(key: Key, totals: StepTotals, stage: str, part_of: str = "") -> StepTrace:
+def _step(key: Key, totals: StepTotals, stage: str, part_of: str = "", bytes_in: int = 0) -> StepTrace:
+    each = totals.each
+    quantiles = tuple(each.quantile(share) for share in QUANTILES) if each.count else None
+    bar_s = each.quantile(0.99)
+    slow = sorted((one for one in totals.slowest.found if one[0] >= bar_s), reverse=True)
     return StepTrace(
         id=step_id(key), verb=key[1], label=totals.label, stage=stage, part_of=part_of, elements=totals.elements,
-        bytes_out=totals.bytes, busy_s=totals.busy_s, cpu_s=totals.cpu_s,
+        bytes_in=bytes_in, bytes_out=totals.bytes, busy_s=totals.busy_s, cpu_s=totals.cpu_s, calls=totals.calls,
+        storage_s=totals.storage_s, storage_bytes=totals.storage_bytes,
+        element_s=quantiles,  # type: ignore[arg-type]  # four, as QUANTILES are
+        slow=tuple(SlowElement(origin=origin, seconds=seconds) for seconds, origin in slow),
     )  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import TypeVar
 
 from penstock.errors import InvalidArgumentError, ReadError
 from penstock.storage.client import ObjectFacts
 from penstock.storage.gathering import Gathering
+from penstock.storage.meter import waited
 from penstock.storage.pattern import Pattern, is_pattern
 from penstock.storage.process import reader_for
 from penstock.storage.ranges import Request
@@ -110,8 +112,11 @@ def awaited(gathering: Gathering[T], around: Surroundings, *, together: bool) ->
     """The results, after a wait that the pipeline is told of. Raises: ClosedError: its iterator was closed."""
     if gathering.is_done:
         return gathering.wait(None)
+    began = time.perf_counter()
     with around.away(len(gathering.results), together):
-        return gathering.wait(around.closing)
+        found = gathering.wait(around.closing)
+    waited(time.perf_counter() - began, sum(len(each) for each in found if isinstance(each, bytes)))
+    return found
 
 
 def _is_missing(result: object) -> bool:

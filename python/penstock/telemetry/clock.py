@@ -15,6 +15,7 @@ class Clock:
     """`now`: monotonic seconds. `cpu`, `queued`: seconds of the calling thread on a core, and waiting for one.
 
     `is_gil_held`: by another thread. `wait`: until so many seconds have passed or an event is set; whether it is.
+    `reads`: seconds the calling thread has spent in reading files and objects, and bytes it has read.
     """
 
     now: Callable[[], float] = time.perf_counter
@@ -22,3 +23,4 @@ class Clock:
     queued: Callable[[], float] = queued_s
     is_gil_held: Callable[[], bool] = is_gil_held
     wait: Callable[[threading.Event, float], bool] = lambda event, seconds: event.wait(seconds)
+    reads: Callable[[], tuple[float, int]] = lambda: (0.0, 0)

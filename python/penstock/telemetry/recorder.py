@@ -54,10 +54,14 @@ class FunctionRecord:
 
 @dataclass(slots=True)
 class Recorder:
-    """Of one iterator: its stages by id of their plan, and its functions by the key of their node."""
+    """Of one iterator: its stages by id of their plan, and its functions by the key of their node.
+
+    bars: of each step that has ended once, the seconds an element must exceed to be among its slowest.
+    """
 
     stages: dict[int, StageRecord] = field(default_factory=dict)
     functions: dict[tuple[int, str], FunctionRecord] = field(default_factory=dict)
+    bars: dict[tuple[int, str], float] = field(default_factory=dict)
 
     def stage(self, number: int) -> StageRecord:
         """The record of stage `number`: one, however often it is run."""

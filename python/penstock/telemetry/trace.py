@@ -40,11 +40,13 @@ class StepTrace:
     """One verb of the pipeline, or one op of its function.
 
     id: unique in the trace, that of its node where it has one; part_of: of the step whose function this op belongs to,
-    "" for a verb. label: as errors name it ("map at train.py:12"). stage: id of the stage that runs it. elements,
-    bytes_in, bytes_out: put out, taken, put out. Seconds are sums over workers, exclusive of other steps: busy_s on any
-    thread, cpu_s on a core, storage_s waiting for storage, gil_s waiting for or holding the GIL, queued_s waiting for a
-    core (None: not estimated). element_s: quantiles of seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks,
-    where elements cannot be told apart). slow: the slowest ones.
+    or that opened the dataset this step is in, "" for a verb: its seconds are within those of that step. label: as
+    errors name it ("map at train.py:12"). stage: id of the stage that runs it. elements, bytes_in, bytes_out: put out,
+    taken (what the steps before it put out), put out. calls: blocks. Seconds are sums over workers, exclusive of other
+    verbs: busy_s on any thread, cpu_s on a core, storage_s in reading files and objects (storage_bytes: what was read),
+    gil_s waiting for or holding the GIL, queued_s waiting for a core (None: not estimated). element_s: quantiles of
+    seconds an element took, at 0.5, 0.9, 0.99 and 1 (of blocks, where elements cannot be told apart; without the first
+    blocks, which compile and warm up). slow: the slowest ones, at most a hundredth.
     """
 
     id: str
@@ -55,6 +57,7 @@ class StepTrace:
     elements: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    calls: int = 0
     busy_s: float = 0.0
     cpu_s: float = 0.0
     storage_s: float = 0.0

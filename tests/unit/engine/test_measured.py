@@ -77,7 +77,7 @@ def double(x: int) -> int:
 
 
 def made(shared: Services, function: Any = double, rows: int = 10**9) -> MeasuredFunction:
-    node = numbered(Dataset.range(rows).map(function)._node)
+    node = numbered(Dataset.range(rows).map(function, compile=False)._node)
     return MeasuredFunction(node, block_function(node), shared)
 
 

@@ -34,10 +34,10 @@ from penstock.engine.executors.wire import (
     with_failure,
 )
 from penstock.engine.operators.segments import BlockFunction, block_function
+from penstock.engine.reads import engine_clock
 from penstock.engine.scope import Scope, Services
 from penstock.errors import UnsupportedValueError
 from penstock.storage.surroundings import reading_for
-from penstock.telemetry.clock import Clock
 
 READY = "ready"
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -133,12 +133,16 @@ class Worker:
     def _run(self, function: BlockFunction, task: Task) -> tuple[Answer, list[Stack]]:
         given = with_failure(unpack_block(task.block, ()), _LATER if task.has_failure else None)
         warned: list[str] = []
-        services = Services(task.seed, self._pool, Clock(), 0, warned.append, max_image_pixels=task.max_image_pixels)
+        services = Services(
+            task.seed, self._pool, engine_clock(), 0, warned.append, max_image_pixels=task.max_image_pixels
+        )
         scope = Scope(services, task.epoch, task.passes, staging=self._stage).in_task()
-        cpu = services.clock.cpu()
+        cpu, (read_s, read_bytes) = services.clock.cpu(), services.clock.reads()
         with reading_for(task.remote, None, None):
             block: Block = function(given, scope)
         cpu_s = services.clock.cpu() - cpu
+        stored_s, stored_bytes = services.clock.reads()
+        storage = stored_s - read_s, stored_bytes - read_bytes
         if holds_datasets(block):
             raise UnsupportedValueError(
                 "the function returned a dataset, which cannot leave its process",
@@ -147,4 +151,4 @@ class Worker:
         packed, columns = pack_block(block, stacked=True, known=given.origins)
         keeps = block.failure is _LATER
         failure = None if keeps or block.failure is None else pack_error(block.failure.error)
-        return Answer(packed, failure, keeps, pack_log(scope.task_log), cpu_s, tuple(warned)), columns
+        return Answer(packed, failure, keeps, pack_log(scope.task_log), cpu_s, tuple(warned), storage=storage), columns

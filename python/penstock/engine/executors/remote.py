@@ -170,7 +170,9 @@ class RemoteFunction:
         scope.task_log.seen.extend(log.seen)
         before = scope.rows_before
         scope.task_log.skipped.extend(replace(skipped, place=skipped.place + before) for skipped in log.skipped)
-        scope.task_log.tally.absorb(log.tally.steps, answer.cpu_s)
+        tally = scope.task_log.tally
+        tally.absorb(log.tally.steps, answer.cpu_s, *answer.storage)
+        tally.told, tally.ops = log.tally.told, log.tally.ops
         failure = block.failure if answer.keeps_failure else None
         if answer.failure is not None:
             failure = Failure(unpack_error(answer.failure))

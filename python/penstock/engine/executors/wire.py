@@ -27,7 +27,7 @@ from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Filter, Map
 from penstock.options import RemoteOptions
 from penstock.telemetry.clock import Clock
-from penstock.telemetry.tally import StepTotals, Tally
+from penstock.telemetry.tally import OpTotals, StepTotals, Tally, Told
 
 _JOINED_BYTES = 4096
 
@@ -231,14 +231,17 @@ class PackedLog:
     seen: list[tuple[int, str, bytes, tuple[Spec, ...], str]]
     skipped: list[Skipped]
     steps: dict[tuple[int, str], StepTotals]
+    told: Told | None = None
+    ops: dict[int, OpTotals] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What became of a task. `failure` follows the block; `keeps_failure`: it is the one that stayed behind.
 
-    cpu_s: CPU seconds of it all. warned: what the functions want told. raised: the worker itself could not do it, and
-    there is no block; is_unloadable: because the function could not be loaded there.
+    cpu_s: CPU seconds of it all. storage: seconds of it in reading, and bytes read. warned: what the functions want
+    told. raised: the worker itself could not do it, and there is no block; is_unloadable: because the function could
+    not be loaded there.
     """
 
     block: PackedBlock | None = None
@@ -247,18 +250,19 @@ class Answer:
     log: PackedLog | None = None
     cpu_s: float = 0.0
     warned: tuple[str, ...] = ()
+    storage: tuple[float, int] = (0.0, 0)
     raised: PackedError | None = None
     is_unloadable: bool = False
 
 
 def pack_log(log: TaskLog) -> PackedLog:
     seen = [(s.number, s.label, _structure_bytes(s.structure), s.specs, s.origin) for s in log.seen]
-    return PackedLog(seen, log.skipped, log.tally.steps)
+    return PackedLog(seen, log.skipped, log.tally.steps, log.tally.told, log.tally.ops)
 
 
 def unpack_log(packed: PackedLog) -> TaskLog:
     seen = [Seen(number, label, _structure(text), specs, origin) for number, label, text, specs, origin in packed.seen]
-    return TaskLog(Tally(Clock(), packed.steps), packed.skipped, seen)
+    return TaskLog(Tally(Clock(), packed.steps, told=packed.told, ops=packed.ops), packed.skipped, seen)
 
 
 def with_failure(block: Block, failure: Failure | None) -> Block:

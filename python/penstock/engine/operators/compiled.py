@@ -27,6 +27,7 @@ from penstock.optimize.programs import optimize_program
 from penstock.rng import BlockStreams
 from penstock.storage.surroundings import Habit, expecting
 from penstock.telemetry.recorder import FunctionRecord, Recorder
+from penstock.telemetry.tally import Tally
 from penstock.trace.tracer import Call, Untraced, trace
 
 _CHECKED_ROWS = 2
@@ -61,17 +62,17 @@ class Compiled:
         self._lock = threading.Lock()
 
     def run(
-        self, block: Block, streams: BlockStreams, eager: Eager, allocate: Allocate
+        self, block: Block, streams: BlockStreams, eager: Eager, allocate: Allocate, tally: Tally | None = None
     ) -> tuple[Structure, tuple[Column, ...]] | None:
         """Structure and leaves of the results of a non-empty block, or None: `eager` must compute them.
 
-        `streams`: with a key for each function. `allocate`: where large results go.
+        `streams`: with a key for each function. `allocate`: where large results go. `tally`: is told of each step.
         """
         found = self.find(block, streams, eager, allocate)
         if isinstance(found, Untraced):
             return None
         try:
-            return found.structure, run_program(found, block, streams, allocate, self._uses_of(found))
+            return found.structure, run_program(found, block, streams, allocate, self._uses_of(found), tally=tally)
         except Exception:  # noqa: BLE001  # the eager run raises it again, at its element, or gets through
             return None
 

@@ -39,6 +39,7 @@ from penstock.graph.nodes import Filter, Map, TakeWhile, Unbatch
 from penstock.kernels.stream import copy_streamed
 from penstock.rng import BlockStreams, Rng, UInt64s, element_scope
 from penstock.storage.surroundings import Habit, expecting
+from penstock.telemetry.tally import Told
 from penstock.trace.demand import is_demanded, not_compiled
 from penstock.trace.purity import impurity
 from penstock.trace.tracer import Untraced, obstacle
@@ -65,13 +66,29 @@ class _Calls:
         self.takes_rng = takes_rng
         self.seed = seed
         self._habit = Habit()
+        self._element_s = 0.0  # of the last block
         # A function that is not known to be pure may hand out one array again and again, filled anew.
         self.copies = isinstance(node, Map) and impurity(function) is not None
 
     def run(
         self, block: Block, scope: Scope, staged: Staged | None = None
     ) -> tuple[list[Any], list[int] | None, Failure | None]:
-        """The results, the rows they belong to (None: all), and what stopped them early."""
+        """The results, the rows they belong to (None: all), and what stopped them early.
+
+        Elements that take long enough that it costs nothing are timed one by one.
+        """
+        now = scope.services.clock.now
+        ends: list[float] | None = [] if self._element_s >= _TIMED_S else None
+        began = now()
+        done = self._run(block, scope, staged, ends, now)
+        self._element_s = (now() - began) / max(1, len(block))
+        if ends:
+            scope.task_log.tally.told = Told.of(np.diff(ends, prepend=began), block.describe)
+        return done
+
+    def _run(
+        self, block: Block, scope: Scope, staged: Staged | None, ends: list[float] | None, now: Callable[[], float]
+    ) -> tuple[list[Any], list[int] | None, Failure | None]:
         results: list[Any] = []
         kept: list[int] = []
         row = -1
@@ -98,6 +115,8 @@ class _Calls:
                         value = detached(result) if self.copies else shielded(result)
                         results.append(value if staged is None else staged.keep(value, len(results)))
                         kept.append(row)
+                        if ends is not None:
+                            ends.append(now())
                         if self.stops and not value:
                             return results, kept, None
                 except Exception as error:  # noqa: BLE001  # whatever a user's function raises is told with its place
@@ -105,6 +124,8 @@ class _Calls:
                         return results, kept, Failure(self.wrap(block, row, error))
                     place = len(results) if isinstance(self.node, Map) else sum(map(bool, results))
                     leave_out(self.node, block, row, error, scope, place=place)
+                    if ends is not None:
+                        ends.append(now())
                     continue
                 return results, kept if len(kept) < len(block) else None, block.failure
 
@@ -144,6 +165,7 @@ def _rng(key: int, ids: Callable[[], UInt64s], row: int) -> Rng:
     return Rng(key, int(ids()[row]))
 
 
+_TIMED_S = 20e-6
 _NOT_SKIPPED = 'a fault that may pass is not skipped: on_error=penstock.Retry(times, then="skip") tries again first'
 
 
@@ -278,7 +300,7 @@ class MapFunction:
             found = self._compiled.find(block, streams, eager, allocate)
             if isinstance(found, Untraced) and found is not RAISED:
                 raise not_compiled(node.function, node.label, found.reason)
-        result = self._compiled.run(block, streams, eager, allocate)
+        result = self._compiled.run(block, streams, eager, allocate, scope.task_log.tally)
         if result is not None:
             finished = self.finish(*result, block, scope)
             return self.eager(block, scope) if finished is None else finished
@@ -439,7 +461,9 @@ class FilterFunction:
                 self._compiled = Compiled(calls, scope.services.warn, self._node.label, left_out(self._node), told)
             streams = BlockStreams((scope.key("map", self._node.number, None),), once(block.origins.ids))
             allocate = scope.aside().allocate
-            result = self._compiled.run(block, streams, lambda rows: self._values(rows, scope.in_task()), allocate)
+            result = self._compiled.run(
+                block, streams, lambda rows: self._values(rows, scope.in_task()), allocate, scope.task_log.tally
+            )
             if result is not None and _is_mask(result[1]):
                 return _masked(block, result[1][0], stops=self._calls.stops)
         return self.eager(block, scope)

@@ -28,6 +28,7 @@ from penstock.ops.parsing import Place
 from penstock.ops.program import Program, Ref, Step, parts_of, substitute
 from penstock.optimize.fuse_images import FUSED
 from penstock.rng import BlockStreams, element_scope
+from penstock.telemetry.tally import Tally
 from penstock.trace.compute import compute_of
 
 
@@ -81,12 +82,18 @@ def _shared(program: Program) -> set[int]:
 
 
 def run_program(
-    program: Program, block: Block, streams: BlockStreams, allocate: Allocate, uses: Uses | None = None
+    program: Program,
+    block: Block,
+    streams: BlockStreams,
+    allocate: Allocate,
+    uses: Uses | None = None,
+    *,
+    tally: Tally | None = None,
 ) -> tuple[Column, ...]:
     """The leaves of the results of a non-empty block, in order.
 
     `streams`: the random streams of its elements. `allocate`: where large results go. `uses`: of the program, for who
-    runs it again.
+    runs it again. `tally`: is told how long each step took.
 
     Raises: whatever a step raises, at any row.
     """
@@ -95,6 +102,7 @@ def run_program(
     uses = uses_of(program) if uses is None else uses
     numbers = uses.numbers
     for number, step in enumerate(program.steps):
+        began, cpu_s = (0.0, 0.0) if tally is None else (tally.clock.now(), tally.clock.cpu())
         if step.op == FUSED:
             leaf = [uses.leaves.get(program.inputs + number)]
             values.append(run_fused(step.args[1], values[step.args[0].index], streams, partial(_one, allocate, leaf)))
@@ -116,6 +124,8 @@ def run_program(
                 values.append(ArrayColumn(whole) if isinstance(whole, np.ndarray) else whole)
         for index in uses.freed.get(number, ()):
             values[index] = None  # what nothing reads again is freed
+        if tally is not None and step.op != "item":
+            tally.op(number, step.op, tally.clock.now() - began, tally.clock.cpu() - cpu_s)
     return tuple(_output(output, values, count, uses) for output in program.outputs)
 
 

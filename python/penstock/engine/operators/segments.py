@@ -89,7 +89,9 @@ class JoinedMaps:
         def work() -> Block:
             keys = tuple(scope.key("map", node.number, node.seed) for node in self._nodes)
             streams = BlockStreams(keys, once(block.origins.ids))
-            result = compiled.run(block, streams, lambda rows: self._eager(rows, scope.in_task()), scope.allocate)
+            result = compiled.run(
+                block, streams, lambda rows: self._eager(rows, scope.in_task()), scope.allocate, scope.task_log.tally
+            )
             finished = None if result is None else self._maps[-1].finish(*result, block, scope)
             return _NOTHING if finished is None else finished
 
