@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from penstock.telemetry.trace import StageTrace, StepTrace, Trace
 
 BATCHES = frozenset({"batch", "padded_batch", "ragged_batch"})
-OPENING = frozenset({"flat_map", "interleave", "group_by_window", "window"})
-"""Verbs whose parts are the steps of the datasets they open, not ops within their own seconds."""
 ONE_TO_ONE = frozenset({
     "map", "random_map", "shuffle", "prefetch", "cache", "snapshot", "enumerate", "zip", "scan", "assert_cardinality",
     "with_options", "permute",
@@ -36,12 +34,10 @@ def batch_of(trace: Trace) -> float:
 
 
 def verbs_of(trace: Trace) -> dict[str, list[StepTrace]]:
-    """The verbs of each stage by its id, the one nearest the trainer first; ops of functions are within these."""
+    """The verbs of each stage by its id, the one nearest the trainer first; what is part of a verb is within it."""
     found: dict[str, list[StepTrace]] = {stage.id: [] for stage in trace.stages}
-    verbs = {step.id: step.verb for step in trace.steps}
     for step in trace.steps:
-        is_within = step.part_of and verbs.get(step.part_of) not in OPENING
-        if not is_within and step.stage in found:
+        if not step.part_of and step.stage in found:
             found[step.stage].append(step)
     return found
 

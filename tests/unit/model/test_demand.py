@@ -75,14 +75,6 @@ def test_ops_of_a_function_are_part_of_its_verb() -> None:
     assert demands(trace).cpu_s == pytest.approx(0.002)
 
 
-def test_steps_of_the_datasets_that_a_verb_opens_are_its_own() -> None:
-    trace = run(
-        step("interleave", busy_s=1.0, cpu_s=1.0),
-        step("read", elements=20, part_of="interleave-0", busy_s=2.0, cpu_s=2.0), batch=1,
-    )  # fmt: skip
-    assert demands(trace).cpu_s == pytest.approx(0.003)
-
-
 def test_a_function_over_batches_is_visited_once_a_batch() -> None:
     trace = run(
         step("map", "0", elements=100, cpu_s=1.0, busy_s=1.0), step("batch", "1", elements=110),
