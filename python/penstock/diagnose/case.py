@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.diagnose.finding import Level
-from penstock.diagnose.steps import loader_of, seconds_of, stage_of, step_to_blame, verbs_of
+from penstock.diagnose.steps import label_to_blame, seconds_of, stage_of, step_to_blame, verbs_of
 from penstock.diagnose.verdict import Verdict
 from penstock.diagnose.waiting import Waiting
 from penstock.diagnose.whatif import gain_of
@@ -50,8 +50,8 @@ class Case:
 
     @property
     def blame(self) -> str:
-        """The step to blame, or the loader."""
-        return loader_of(self.trace) if self.step is None else self.step.label
+        """The step to blame, or what stands for it."""
+        return label_to_blame(self.trace, self.step)
 
     @property
     def gain(self) -> float | None:

@@ -46,9 +46,9 @@ RULES: tuple[Rule, ...] = (
     no_parallelism.find,
     slow_decode.find,
     slow_transfer.find,
-    cores_taken.find,
     slow_function.find,
     idle_cores.find,
+    cores_taken.find,
     # Then what comes on top of it.
     retrace.find,
     cache.find,
@@ -73,6 +73,7 @@ EXPLAINED: dict[str, frozenset[str]] = {
     "slow_decode": frozenset({"no_prefetch", "straggler"}),
     # Waiting for storage is why one worker is behind, and its cure is more of them.
     "no_parallelism": frozenset({"slow_storage", "no_prefetch"}),
+    "cores_taken": frozenset({"slow_storage", "straggler", "gil_bound", "no_prefetch"}),
     "heavy_tail": frozenset({"straggler"}),
     "not_compiled": frozenset({"gil_bound"}),
     "sawtooth": frozenset({"no_prefetch"}),

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from penstock.model.limits import Limits
 from penstock.telemetry.trace import NodeTrace, StageTrace, StepTrace, Trace
 
+_CALLING = ("map", "interleave", "flat_map", "from_generator")
+
 
 def verbs_of(trace: Trace) -> tuple[StepTrace, ...]:
     """The steps that are verbs, not ops within one."""
@@ -34,6 +36,14 @@ def step_to_blame(trace: Trace, limits: Limits) -> StepTrace | None:
     if bound is not None and bound.blame:
         return next((step for step in verbs_of(trace) if step.label == bound.blame), None)
     return max(verbs_of(trace), key=lambda step: seconds_of(trace, step), default=None)
+
+
+def label_to_blame(trace: Trace, step: StepTrace | None) -> str:
+    """The step's label; where none was measured, that of the only node which calls a function, else the loader."""
+    if step is not None:
+        return step.label
+    functions = [node.label for node in trace.nodes if node.verb in _CALLING]
+    return functions[0] if len(functions) == 1 else loader_of(trace)
 
 
 def op_to_blame(trace: Trace, step: StepTrace) -> str:
@@ -75,6 +85,18 @@ def core_use(trace: Trace) -> float | None:
     """Mean busy share of the cores this process may use, whoever keeps them busy; None: not sampled."""
     shares = [share for sample in trace.samples for share in sample.host.cores]
     return mean(shares) if shares else None
+
+
+def own_use(trace: Trace) -> float | None:
+    """Share of the cores' time that the pipeline and its trainer used; None: no step was measured."""
+    cpu_s = sum(step.cpu_s for step in verbs_of(trace)) + (trace.consumer.cpu_s or 0.0)
+    return cpu_s / (trace.seconds * trace.host.cpus) if cpu_s and trace.seconds > 0 else None
+
+
+def waits_share(step: StepTrace) -> float:
+    """Of a step's time, the share in which it was neither on a core nor waiting for one, or for the GIL."""
+    known_s = step.cpu_s + (step.gil_s or 0.0) + (step.queued_s or 0.0)
+    return max(0.0, 1.0 - known_s / step.busy_s) if step.busy_s > 0 else 0.0
 
 
 def queued_share(trace: Trace) -> float | None:

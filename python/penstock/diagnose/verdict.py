@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.diagnose.finding import percent
-from penstock.diagnose.steps import loader_of, op_to_blame, step_to_blame
+from penstock.diagnose.steps import label_to_blame, op_to_blame, step_to_blame
 from penstock.diagnose.waiting import Waiting
 from penstock.model.limits import Limit, Limits, Resource
 from penstock.telemetry.trace import Trace
@@ -63,7 +63,7 @@ def judge(trace: Trace, waiting: Waiting, limits: Limits) -> Verdict:
     kind = _kind(trace, waiting)
     binding = _binding(kind, limits)
     step = step_to_blame(trace, limits) if kind == "input-bound" else None
-    stage = "" if kind != "input-bound" else step.label if step is not None else loader_of(trace)
+    stage = label_to_blame(trace, step) if kind == "input-bound" else ""
     op = op_to_blame(trace, step) if step is not None else ""
     name = "" if binding is None else WORDS[binding.resource]
     closeness = None if binding is None else limits.elements_per_s / binding.elements_per_s

@@ -15,7 +15,7 @@ from penstock.block.columns import ArrayColumn
 from penstock.engine.executors.evidence import Finding
 from penstock.engine.knobs import Setting
 from penstock.graph.node import Node
-from penstock.graph.nodes import Chain, Permute
+from penstock.graph.nodes import Chain, Permute, Shuffle
 from penstock.graph.walk import nodes_of
 from penstock.machine.readings import Host
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
@@ -257,7 +257,7 @@ def _nodes(told: Told) -> Iterator[NodeTrace]:
             element_bytes=totals.bytes / totals.elements if totals is not None and totals.elements else None,
             draws=draws(node, told.recorder),
             facts=facts_of(node, told.recorder, told.findings, executor)
-            | ({"how": "permutation"} if node.number in permuted else {}),
+            | ({"how": "permutation"} if isinstance(node, Shuffle) and node.number in permuted else {}),
         )
 
 

@@ -56,6 +56,12 @@ def _retraced(count: int, cost_s: float | None = None) -> Trace:
     return ours(0.0, retraces=shapes)
 
 
+def _interleaved(quantiles: tuple[float, float, float, float]) -> Trace:
+    at = "interleave at train.py:12"
+    child = step("from_generator", 18.0, part_of=at, element_s=quantiles)
+    return ours(steps=(step("interleave", 20.0, cpu_s=1.0), child), nodes=(node("interleave", 12),))
+
+
 TAIL = step(busy_s=60.0, element_s=(0.001, 0.002, 0.09, 0.12), slow=(SlowElement(origin="dog/1871.jpg", seconds=0.12),))
 TORCH = {"num_workers": 4, "prefetch_factor": 2, "pin_memory": True, "persistent_workers": False}
 
@@ -100,9 +106,16 @@ FOUND: dict[str, tuple[str, Trace]] = {
         "slow_storage", foreign("torch", settings=TORCH, samples=samples(0.1, pressure=IO_PRESSURE)),
     ),
     "torch: straggler, timed": ("straggler", foreign("torch", settings=TORCH, workers=workers(0.01, 0.01, 0.05))),
-    "torch: straggler, by turns": (
-        "straggler",
-        waiting(foreign("torch", settings=TORCH), lambda n: 0.3 if n % 4 == 2 else 0.001),
+    "ours: one input of an interleave": ("straggler", _interleaved((0.001, 0.02, 0.021, 0.025))),
+    "ours: remote": (
+        "slow_storage",
+        ours(steps=(step(busy_s=70.0, cpu_s=1.0),), nodes=(node("from_bytes", 11, facts={"storage": "remote"}),)),
+    ),
+    "torch: downloads": (
+        "slow_storage",
+        foreign("torch", settings=TORCH, stages=(stage(kind="loader"),), steps=(
+            step("dataset", 70.0, cpu_s=1.0), op("urlopen", 65.0, "dataset at train.py:12", cpu_s=0.0),
+        )),
     ),
     "torch: tail": (
         "heavy_tail",
@@ -204,6 +217,25 @@ def test_faults_come_first() -> None:
     levels = [one.level for one in diagnose(replace(ours(0.1, nodes=GRAPH), retraces=_retraced(4).retraces)).findings]
     assert levels == sorted(levels, key=("fault", "hint", "note").index)
     assert "fault" in levels
+
+
+def test_waits_in_bursts_of_as_many_as_there_are_workers_are_no_straggler() -> None:
+    trace = waiting(foreign("torch", settings=TORCH, workers=workers(0.01, 0.011)), lambda n: 0.3 * (n % 2))
+    assert "straggler" not in [one.kind for one in diagnose(trace).findings]
+
+
+def test_one_speed_with_a_tail_is_no_straggler() -> None:
+    assert "straggler" not in [one.kind for one in diagnose(_interleaved((0.001, 0.002, 0.02, 0.1))).findings]
+
+
+def test_cores_that_others_use_are_not_ours_to_spare() -> None:
+    trace = ours(0.2, stages=(stage(workers=1, said=True),), steps=(step(busy_s=20.0),), samples=samples(0.99))
+    assert [one.kind for one in diagnose(trace).findings] == ["no_parallelism", "cores_taken"]
+
+
+def test_the_only_function_of_a_foreign_pipeline_is_to_blame() -> None:
+    nodes = (node("batch", 14, "map"), node("map", 12))
+    assert diagnose(foreign("tf.data", cores=0.95, nodes=nodes)).verdict.stage == "map at train.py:12"
 
 
 def test_a_cache_that_memory_does_not_hold_goes_to_disk() -> None:

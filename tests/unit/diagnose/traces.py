@@ -51,8 +51,9 @@ def step(verb: str = "map", busy_s: float = 8.0, **parts: Any) -> StepTrace:
     return StepTrace(verb=verb, label=label, busy_s=busy_s, **told)
 
 
-def op(verb: str, busy_s: float, of: str = "map at train.py:12") -> StepTrace:
-    return StepTrace(id=f"{of}/{verb}", verb=verb, label=verb, stage="0", part_of=of, busy_s=busy_s, cpu_s=busy_s)
+def op(verb: str, busy_s: float, of: str = "map at train.py:12", **parts: Any) -> StepTrace:
+    told = {"cpu_s": busy_s, **parts}
+    return StepTrace(id=f"{of}/{verb}", verb=verb, label=verb, stage="0", part_of=of, busy_s=busy_s, **told)
 
 
 def stage(**parts: Any) -> StageTrace:

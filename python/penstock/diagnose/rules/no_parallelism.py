@@ -10,10 +10,11 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, integer, line_of
+from penstock.diagnose.steps import core_use, integer, line_of, own_use
 from penstock.model.predict import Workers
 
 _ONE_AT_A_TIME = ("num_workers", "worker_count", "workers", "num_parallel_calls")
+_USED_UP = 0.85
 
 
 def find(case: Case) -> Finding | None:
@@ -21,8 +22,8 @@ def find(case: Case) -> Finding | None:
     workers = workers_of(case)
     if not case.is_input_bound or workers is None or workers > 1 or case.trace.host.cpus < 2:
         return None
-    cores = core_use(case.trace)
-    if (cores is not None and cores > 0.85) or is_hidden_by_working_ahead(case):
+    used, cores = own_use(case.trace), core_use(case.trace)
+    if (used is not None and used > _USED_UP) or is_hidden_by_working_ahead(case):
         return None
     stage, trace = case.stage, case.trace
     if stage is not None and stage.serial and not stage.said:

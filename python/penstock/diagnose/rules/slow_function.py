@@ -10,7 +10,7 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding, percent
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, line_of
+from penstock.diagnose.steps import core_use, line_of, ops_of, waits_share
 
 _BUSY_CORES = 0.7
 _WAITS = 0.5
@@ -35,8 +35,11 @@ def find(case: Case) -> Finding | None:
         if step.elements:
             facts.append(Fact("one element", step.busy_s / step.elements, "s"))
         claim = f"{step.label} takes {percent(share)} of the input's work"
-        known_s = step.cpu_s + step.storage_s + (step.gil_s or 0.0) + (step.queued_s or 0.0)
-        if known_s < _WAITS * step.busy_s:
+        ops = [f"{op.verb} {percent(min(op.busy_s / step.busy_s, 1.0))}" for op in ops_of(case.trace, step)[:3]]
+        if ops:
+            facts.append(Fact("of it", ", ".join(ops)))
+        is_contended = step.queued_s is None and cores is not None and cores >= _BUSY_CORES
+        if waits_share(step) > _WAITS and not is_contended:
             facts.append(Fact("on a core", step.cpu_s / step.busy_s, "share"))
             where = f"at {line_of(step.label)}: it waits more than it works, so more at once help beyond the cores"
         else:

@@ -1,8 +1,9 @@
 """The input waits for storage, not for a core.
 
-Found where the input binds and, of the step to blame, half of the time or more is waiting for storage. Where steps are
-not known: tasks of the machine wait for I/O (its pressure) while cores are idle. More requests at once hide latency;
-they need no cores. Storage behind a network wants deeper prefetch still, and what was read kept on a local disk.
+Found where the input binds and a step spends half of its time or more in reading. Where that was not timed, where a
+step is on no core most of the time and reads: from a remote place, or by an op that is known to (urlopen, read). Where
+steps are not known: tasks of the machine wait for I/O (its pressure) while cores are idle. More requests at once hide
+latency; they need no cores. Storage behind a network wants deeper prefetch still, and what was read kept near.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding, percent
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, line_of, mean, verbs_of
+from penstock.diagnose.steps import core_use, line_of, mean, ops_of, verbs_of, waits_share
 from penstock.telemetry.trace import StepTrace
 
-_MOST = 0.5
+_MOST, _WAITS = 0.5, 0.8
+_PART = 0.3
 _PRESSURE = 0.2
+_READS = ("urlopen", "read", "recv", "request", "download", "get_object", "fromfile", "open", "fetch")
 
 
 def find(case: Case) -> Finding | None:
     """`slow_storage`, blaming the step that reads, or the loader."""
     if not case.is_input_bound:
         return None
-    step = max(verbs_of(case.trace), key=lambda one: one.storage_s, default=None)
-    if step is not None and step.storage_s > 0:
-        return _of_step(case, step) if _reads_most(case, step) else None
-    return _of_host(case)
+    steps = [step for step in verbs_of(case.trace) if case.busy_share(step) >= _PART]
+    step = max(steps, key=lambda one: reading_s(case, one), default=None)
+    if step is None:
+        return _of_host(case)
+    return _of_step(case, step) if reading_s(case, step) >= _MOST * step.busy_s > 0 else None
 
 
 def is_remote(case: Case) -> bool:
@@ -32,15 +36,28 @@ def is_remote(case: Case) -> bool:
     return any(node.facts.get("storage") == "remote" for node in case.trace.nodes)
 
 
-def _reads_most(case: Case, step: StepTrace) -> bool:
-    return step.storage_s >= _MOST * step.busy_s and case.busy_share(step) >= 0.3
+def reading_s(case: Case, step: StepTrace) -> float:
+    """Seconds of a step in which it waited for storage: as timed, else as far as it can be told."""
+    if step.storage_s > 0:
+        return min(step.storage_s, step.busy_s)
+    waiting_s = waits_share(step) * step.busy_s
+    if is_remote(case) and waits_share(step) >= _WAITS:
+        return waiting_s
+    reading = [op.busy_s - op.cpu_s for op in ops_of(case.trace, step) if is_reading(op.verb)]
+    return min(sum(reading), waiting_s) if case.trace.source != "penstock" or reading else 0.0
+
+
+def is_reading(name: str) -> bool:
+    """Whether an op, by its name, reads from a file or over a network."""
+    return any(part in name.lower() for part in _READS)
 
 
 def _of_step(case: Case, step: StepTrace) -> Finding:
-    share = step.storage_s / max(step.busy_s, step.storage_s)
+    read_s = reading_s(case, step)
+    share = read_s / step.busy_s
     facts = [Fact("waiting for storage, share of the step", share, "share")]
     if step.elements:
-        facts.append(Fact("waiting, one element", step.storage_s / step.elements, "s"))
+        facts.append(Fact("waiting, one element", read_s / step.elements, "s"))
     if step.storage_bytes:
         facts.append(Fact("read", step.storage_bytes / max(case.trace.seconds, 1e-9), "bytes"))
     known = case.trace.host.capacities.storage
@@ -49,7 +66,8 @@ def _of_step(case: Case, step: StepTrace) -> Finding:
     return Finding(
         kind="slow_storage", blame=step.label,
         claim=f"{step.label} waits for storage {percent(share)} of its time",
-        advice=_advice(case, line_of(step.label)), evidence=tuple(facts), confidence="high",
+        advice=_advice(case, line_of(step.label)), evidence=tuple(facts),
+        confidence="high" if step.storage_s > 0 else "medium",
         level=case.level, predicted_gain=case.gain,
     )  # fmt: skip
 
