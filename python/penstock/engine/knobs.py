@@ -69,7 +69,7 @@ class Window:
     """What the tasks of a stage came to since somebody last looked.
 
     rows: taken by tasks (given, of those that take none). seconds: in tasks, of which waited_s for storage; cpu_s on a
-    core. least_ready: fewest finished blocks there were when one was taken, that one counted; None: none was.
+    core. least_ready, most_ready: finished blocks there were when one was taken, that one counted; None: none was.
     """
 
     tasks: int = 0
@@ -78,7 +78,9 @@ class Window:
     cpu_s: float = 0.0
     waited_s: float = 0.0
     least_ready: int | None = None
+    most_ready: int | None = None
 
     def took(self, ready: int) -> None:
         """One of so many finished blocks was taken."""
         self.least_ready = ready if self.least_ready is None else min(self.least_ready, ready)
+        self.most_ready = ready if self.most_ready is None else max(self.most_ready, ready)

@@ -1,7 +1,7 @@
 """The tuner of one iterator: what its stages start with, what it is told, what is done with its answers, and the log.
 
 It has no thread: the run calls it on its commits and the consumer's requests, at most every `INTERVAL_S` seconds, under
-its lock. A look costs tens of microseconds.
+its lock. A look costs some 0.2 ms.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ INTERVAL_S = 0.25
 _REALISED_S = 1.0
 _PRESSURE_S = 2.0
 _MOST_ENTRIES = 1000
+_RESIZED = 8  # times more or fewer rows in a task: smaller changes are many, and are not told
 
 
 @dataclass(slots=True)
@@ -204,9 +205,9 @@ class Tuning:
             size = running.size
             if "block_size" not in knobs_of(running.stage, self._block_size) or size.row_s is None:
                 continue
-            before = self._sizes.get(running.stage.node.key)
-            self._sizes[running.stage.node.key] = size.rows
-            if before is not None and before != size.rows and running.setting.block_size is None:
+            before = self._sizes.setdefault(running.stage.node.key, size.rows)
+            if running.setting.block_size is None and not before / _RESIZED < size.rows < before * _RESIZED:
+                self._sizes[running.stage.node.key] = size.rows
                 cost = f"{format_seconds(size.row_s)} and {format_bytes(int(size.row_bytes or 0))}"
                 why = f"a row was measured to take {cost}"
                 self._note(Change(name, "block_size", before, size.rows, why), now)
@@ -224,5 +225,5 @@ def _stage_look(name: str, stage: RunningStage, block_size: int | None) -> Stage
         read_ahead=setting.read_ahead, free=knobs_of(stage.stage, block_size), rows=window.rows, tasks=window.tasks,
         seconds=window.seconds, waited_s=window.waited_s, cpu_s=window.cpu_s, task_s=counts.task_s,
         task_bytes=max(counts.task_bytes, largest), task_rows=stage.size.rows, least_ready=window.least_ready,
-        held=is_held, in_processes=stage.is_handed_over,
+        most_ready=window.most_ready, held=is_held, in_processes=stage.is_handed_over,
     )  # fmt: skip

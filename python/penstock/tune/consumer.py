@@ -35,6 +35,14 @@ class Asked:
             self.wait_s + other.wait_s,
         )
 
+    def __sub__(self, other: Asked) -> Asked:
+        return Asked(
+            self.seconds - other.seconds,
+            self.requests - other.requests,
+            self.ready - other.ready,
+            self.wait_s - other.wait_s,
+        )
+
     @property
     def wait_share(self) -> float:
         return min(1.0, self.wait_s / self.seconds) if self.seconds > 0 else 0.0
@@ -53,19 +61,20 @@ class Consumer:
 
     def __init__(self) -> None:
         self._recent: deque[Asked] = deque()
+        self._all = Asked()
         self._content_since: float | None = None
 
     def add(self, look: Look) -> None:
         """One more look."""
         asked = Asked(look.window_s, look.requests, look.ready, look.wait_s)
         self._recent.append(asked)
-        total = self._total(None)
-        while len(self._recent) > 1 and (total.seconds > _LONG_S or total.requests > _LONG_REQUESTS):
-            first = self._recent.popleft()
-            total = self._total(None)
-            if total.seconds < CONTENT_S:
-                self._recent.appendleft(first)
+        self._all = self._all + asked
+        while self._all.seconds > _LONG_S or self._all.requests > _LONG_REQUESTS:
+            rest = self._all - self._recent[0]
+            if rest.seconds < CONTENT_S:
                 break
+            self._recent.popleft()
+            self._all = rest
         if asked.wait_share > CONTENT_SHARE and (asked.misses > 1 or asked.readiness < WANTED_READINESS):
             self._content_since = None
         elif self._content_since is None:
@@ -74,13 +83,19 @@ class Consumer:
     def forget(self, at_s: float) -> None:
         """Something changed: what was before says nothing of what comes."""
         self._recent.clear()
+        self._all = Asked()
         if self._content_since is not None:
             self._content_since = at_s
 
     @property
     def now(self) -> Asked:
         """The last half a second, or some twenty requests."""
-        return self._total(_NOW_REQUESTS)
+        now = Asked()
+        for asked in reversed(self._recent):
+            now = now + asked
+            if now.seconds >= _NOW_S or now.requests >= _NOW_REQUESTS:
+                break
+        return now
 
     @property
     def starves(self) -> bool:
@@ -91,17 +106,9 @@ class Consumer:
     @property
     def falls_short(self) -> bool:
         """Over its last requests too many found nothing."""
-        total = self._total(None)
+        total = self._all
         return total.misses > 1 and total.readiness < WANTED_READINESS and total.wait_share > SHORT_SHARE
 
     def is_content(self, at_s: float) -> bool:
         """It found what it asked for during the last seconds."""
         return self._content_since is not None and at_s - self._content_since >= CONTENT_S and not self.falls_short
-
-    def _total(self, requests: int | None) -> Asked:
-        total = Asked()
-        for asked in reversed(self._recent):
-            total = total + asked
-            if requests is not None and (total.seconds >= _NOW_S or total.requests >= requests):
-                break
-        return total

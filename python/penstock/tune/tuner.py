@@ -68,7 +68,7 @@ class Tuner:
         pressure = look.pressure or 0.0
         if pressure >= HIGH_PRESSURE:
             return self._relieve(look, pressure)
-        judged = self._judge(look)
+        judged = self._judge(look) or _as_many_as_processes(look)
         if judged:
             return judged
         calm = pressure < LOW_PRESSURE and look.at_s - self._pressed_at > _PRESSURE_S
@@ -210,8 +210,9 @@ class Tuner:
             return []
         decisions = []
         for number, stage in enumerate(look.stages):
-            if "prefetch" not in stage.free or not (number == 0 or stage.held):
-                continue
+            is_kept_back = stage.held if number else self._loads[stage.stage].was_full
+            if "prefetch" not in stage.free or not is_kept_back:
+                continue  # it never had as much ready as it may: more room would not be used
             most = min(MOST_BLOCKS, _fitting(stage, look.free_bytes / 2))
             after = min(2 * stage.prefetch, most)
             if after > stage.prefetch:
@@ -254,6 +255,17 @@ class Tuner:
                 self._calm_since = look.at_s
                 return [_changed(stage, "prefetch", after, f"{spare} blocks were never needed")]
         return []
+
+
+def _as_many_as_processes(look: Look) -> list[Decision]:
+    """A function that has moved to worker processes needs as many calls at once as there are of these."""
+    return [
+        _changed(
+            stage, "parallelism", look.cpus, "its functions run in worker processes now, of which there are as many"
+        )
+        for stage in look.stages
+        if stage.in_processes and stage.parallelism > look.cpus and "parallelism" in stage.free
+    ]
 
 
 def _named(look: Look, name: str) -> StageLook | None:

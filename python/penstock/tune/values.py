@@ -15,7 +15,7 @@ class StageLook:
     stage: its id. parallelism, prefetch, block_size, read_ahead: its setting, see engine.knobs.Setting; free: the knobs
     that may be changed. rows: taken by its tasks; tasks: that came back. seconds: in tasks, of which waited_s for
     storage; cpu_s: on a core. task_s, task_bytes: what one takes and puts out, smoothed; negative: not known yet.
-    task_rows: of a task, as measured to be best. least_ready: fewest finished blocks when one was taken, that one
+    task_rows: of a task, as measured to be best. least_ready, most_ready: finished blocks when one was taken, that one
     counted; None: none was. held: it has workers and input, but no room for more results. in_processes: its functions
     run in worker processes, of which there are as many as cores.
     """
@@ -35,6 +35,7 @@ class StageLook:
     task_bytes: float = -1.0
     task_rows: int = 1
     least_ready: int | None = None
+    most_ready: int | None = None
     held: bool = False
     in_processes: bool = False
 

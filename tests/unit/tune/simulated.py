@@ -42,6 +42,7 @@ class Part:
     cpu_s: float = 0.0
     began: dict[int, tuple[float, float, float]] = field(default_factory=dict)
     least: int | None = None
+    most: int | None = None
 
     def has_room(self) -> bool:
         away = min(self.away(), self.read_ahead)
@@ -56,6 +57,7 @@ class Part:
 
     def take(self) -> None:
         self.least = self.ready if self.least is None else min(self.least, self.ready)
+        self.most = self.ready if self.most is None else max(self.most, self.ready)
         self.ready -= 1
 
     def look(self, has_input: bool) -> StageLook:
@@ -64,10 +66,10 @@ class Part:
             stage=self.name, parallelism=self.parallelism, prefetch=self.prefetch, block_size=self.block_size,
             read_ahead=self.read_ahead, free=self.free, rows=self.tasks, tasks=self.tasks, seconds=self.seconds,
             waited_s=self.waited_s, cpu_s=self.cpu_s, task_s=self.seconds / self.tasks if self.tasks else -1.0,
-            task_bytes=self.task_bytes, task_rows=1, least_ready=self.least,
+            task_bytes=self.task_bytes, task_rows=1, least_ready=self.least, most_ready=self.most,
             held=workers and has_input and not self.ready and not self.has_room(),
         )  # fmt: skip
-        self.tasks, self.seconds, self.waited_s, self.cpu_s, self.least = 0, 0.0, 0.0, 0.0, None
+        self.tasks, self.seconds, self.waited_s, self.cpu_s, self.least, self.most = 0, 0.0, 0.0, 0.0, None, None
         return told
 
 

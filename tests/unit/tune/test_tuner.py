@@ -28,6 +28,7 @@ def stage(busy: float, cores: float = 0.0, waiting: float = 0.0, **said: object)
         "tasks": 20,
         "task_s": 0.01,
         "least_ready": 1,
+        "most_ready": said.get("prefetch", 2),
     }
     told |= {"seconds": (busy + waiting) * WINDOW_S, "cpu_s": cores * WINDOW_S, "waited_s": waiting * WINDOW_S}
     return StageLook(**(told | said))  # type: ignore[arg-type]  # a table of its fields
@@ -64,6 +65,7 @@ def changes(found: list[Decision]) -> list[tuple[str, int | None, int | None]]:
         (stage(8.0, 2.0, parallelism=8), STARVING, [("parallelism", 8, 16)]),
         (stage(8.0, 2.9, parallelism=8), STARVING, [("parallelism", 8, 11)]),  # 0.36 cores each
         (stage(4.0, 0.4, parallelism=4, in_processes=True), STARVING, []),
+        (stage(9.0, 0.4, parallelism=9, in_processes=True), STARVING, [("parallelism", 9, 4)]),
         (stage(1.0, 1.0, free=frozenset()), STARVING, []),
         (stage(1.0, 1.0), CONTENT, []),
         (stage(0.1, 0.1, 0.9), STARVING, [("read_ahead", 0, 8)]),
@@ -71,6 +73,7 @@ def changes(found: list[Decision]) -> list[tuple[str, int | None, int | None]]:
         (stage(0.5, 0.5, 0.5, read_ahead=8, parallelism=4), STARVING, [("prefetch", 2, 4)]),
         (stage(0.5, 0.5, parallelism=4), STARVING, [("prefetch", 2, 4)]),
         (stage(0.5, 0.5, parallelism=4, prefetch=64), STARVING, []),
+        (stage(0.5, 0.5, parallelism=4, prefetch=8, most_ready=7), STARVING, []),  # it never was full
         (stage(0.5, 0.5, parallelism=4, free=ALL - {"prefetch"}), STARVING, []),
         (stage(1.0, 1.0, block_size=1, task_rows=64, parallelism=4), CONTENT, [("block_size", 1, 8)]),
         (stage(1.0, 1.0, block_size=8, task_rows=64, parallelism=4), CONTENT, [("block_size", 8, None)]),
