@@ -29,6 +29,7 @@ NAMES = (
     "compare.images_large",
     "compare.images_png",
     "model.prediction",
+    "tune.recovery",
 )
 
 

@@ -1,0 +1,1 @@
+"""How fast AUTOTUNE finds a good setting, and what it costs then."""
