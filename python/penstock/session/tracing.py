@@ -5,7 +5,7 @@ A step's id is `number:verb` of its node, so that steps and nodes of a trace can
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from penstock.graph.nodes import Chain, Permute, Shuffle
 from penstock.graph.walk import nodes_of
 from penstock.machine.readings import Host
 from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
+from penstock.session.capacities import known_capacities
 from penstock.session.node_facts import draws, facts_of
 from penstock.session.preparation import Prepared
 from penstock.telemetry.recorder import Recorder
@@ -97,12 +98,13 @@ def trace_of(told: Told) -> Trace:
     stages = list(_stages(prepared.plan.root))
     ids = {id(stage): str(number) for number, stage in enumerate(stages)}
     budget = prepared.budget
+    nodes = tuple(_nodes(told))
     return Trace(
         source="penstock",
         loader=prepared.user_graph.label,
         host=Host(
             cpus=budget.cpus, memory_bytes=budget.memory_bytes, cpu_reason=budget.cpu_reason,
-            memory_reason=budget.memory_reason,
+            memory_reason=budget.memory_reason, capacities=known_capacities(_path(nodes), budget.cpus),
         ),
         consumer=told.consumer,
         began_at=told.began_at,
@@ -111,7 +113,7 @@ def trace_of(told: Told) -> Trace:
         settings=_settings(prepared),
         stages=tuple(_stage_trace(stage, ids, told) for stage in stages),
         steps=tuple(_steps(stages, ids, told)),
-        nodes=tuple(_nodes(told)),
+        nodes=nodes,
         intervals=tuple(
             Interval(at_s=at - told.opened, wait_s=wait_s, ready=ready) for at, wait_s, ready in told.intervals
         ),
@@ -264,6 +266,12 @@ def _nodes(told: Told) -> Iterator[NodeTrace]:
 def _permutes_all(node: Node) -> bool:
     """Whether a shuffle became a permutation of the whole range, for which its buffer size means nothing."""
     return isinstance(node, Permute) and node.window is None
+
+
+def _path(nodes: Sequence[NodeTrace]) -> str | None:
+    """Where the dataset is, by the first node that reads somewhere."""
+    paths = (node.facts.get("path") for node in reversed(nodes))
+    return next((path for path in paths if isinstance(path, str)), None)
 
 
 def _settings(prepared: Prepared) -> dict[str, Value]:
