@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from penstock.diagnose.finding import Finding
-from penstock.diagnose.text import as_html, as_markup, as_text
+from penstock.diagnose.text import WIDTH, as_html, as_markup, as_text
 from penstock.diagnose.verdict import Verdict
 from penstock.diagnose.whatif import WhatIf
 from penstock.model.limits import Limits
@@ -44,8 +46,9 @@ class Diagnosis:
     def __str__(self) -> str:
         return as_text(self)
 
-    def __rich__(self) -> str:
-        return as_markup(self)
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[str]:
+        del console
+        yield as_markup(self, min(options.max_width, WIDTH))
 
     def _repr_html_(self) -> str:
         return as_html(self)

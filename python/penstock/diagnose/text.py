@@ -1,6 +1,6 @@
 """A diagnosis in words: as plain text, with rich's markup, and as the HTML that notebooks show.
 
-Nothing of rich is imported: its markup is text, and `rich.print` takes what `__rich__` gives.
+Nothing of rich is imported: its markup is text, and `rich.print` takes what `__rich_console__` gives.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ WIDTH = 110
 _COLOURS = {"fault": "red", "hint": "yellow", "note": "green"}
 
 
-def as_text(diagnosis: Diagnosis) -> str:
+def as_text(diagnosis: Diagnosis, width: int = WIDTH) -> str:
     """What `print` shows: the verdict, the findings, the tables, how it was measured."""
-    blocks = [_wrapped(diagnosis.line, "", ""), *(_finding(n, one) for n, one in enumerate(diagnosis.findings, 1))]
+    blocks = [_wrapped(diagnosis.line, "", "", width)]
+    blocks += [_finding(number, one, width) for number, one in enumerate(diagnosis.findings, 1)]
     for title, header, rows in tables(diagnosis):
         blocks.append(_table((title, *header), rows))
     if diagnosis.notes:
-        blocks.append("\n".join(_wrapped(note, "- ", "  ") for note in diagnosis.notes))
+        blocks.append("\n".join(_wrapped(note, "- ", "  ", width) for note in diagnosis.notes))
     return "\n\n".join(blocks)
 
 
-def as_markup(diagnosis: Diagnosis) -> str:
+def as_markup(diagnosis: Diagnosis, width: int = WIDTH) -> str:
     """The same for `rich.print`: the verdict bold, faults in red. What looks like markup in labels is escaped."""
-    first, *rest = _escaped(as_text(diagnosis)).split("\n\n")
+    first, *rest = _escaped(as_text(diagnosis, width)).split("\n\n")
     text = "\n\n".join([f"[bold]{first}[/bold]", *rest])
     for level, colour in _COLOURS.items():
         text = re.sub(rf"(?m)^(\d+\. )({level}: .*)$", rf"\1[{colour}]\2[/{colour}]", text)
@@ -77,11 +78,13 @@ def tables(diagnosis: Diagnosis) -> list[Table]:
     return found
 
 
-def _finding(number: int, finding: Finding) -> str:
-    lines = [_wrapped(f"{finding.level}: {finding.claim} (confidence {finding.confidence})", f"{number}. ", "   ")]
+def _finding(number: int, finding: Finding, width: int) -> str:
+    lines = [
+        _wrapped(f"{finding.level}: {finding.claim} (confidence {finding.confidence})", f"{number}. ", "   ", width)
+    ]
     if finding.evidence:
-        lines.append(_wrapped("; ".join(fact.text for fact in finding.evidence), "   seen: ", "         "))
-    lines += [_wrapped(one, "   do:   ", "         ") for one in finding.advice]
+        lines.append(_wrapped("; ".join(fact.text for fact in finding.evidence), "   seen: ", "         ", width))
+    lines += [_wrapped(one, "   do:   ", "         ", width) for one in finding.advice]
     if finding.gain_text and finding.level != "note":
         lines.append(f"   gain: {finding.gain_text}")
     return "\n".join(lines)
@@ -96,10 +99,10 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _wrapped(text: str, first: str, rest: str) -> str:
+def _wrapped(text: str, first: str, rest: str, width: int) -> str:
     flat = " ".join(text.split())
     return "\n".join(
-        wrap(flat, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
+        wrap(flat, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
     )
 
 

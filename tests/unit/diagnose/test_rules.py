@@ -71,6 +71,10 @@ FOUND: dict[str, tuple[str, Trace]] = {
     "ours: function": ("slow_function", ours()),
     "ours: storage": ("slow_storage", ours(steps=(step(busy_s=70.0, cpu_s=2.0, storage_s=60.0, storage_bytes=10**9),))),
     "ours: GIL": ("gil_bound", ours(steps=(step(busy_s=70.0, cpu_s=9.0, gil_s=65.0),), samples=samples(0.15))),
+    "ours: Python in threads": (
+        "gil_bound",
+        ours(steps=(step(busy_s=70.0, cpu_s=9.0),), nodes=(node("map", 12, facts={"compiles": False}),)),
+    ),
     "ours: waits for something": ("slow_function", ours(steps=(step(busy_s=70.0, cpu_s=2.0),), samples=samples(0.1))),
     "ours: cores are taken": ("cores_taken", ours(steps=(step(busy_s=70.0, cpu_s=10.0, queued_s=55.0),))),
     "ours: one worker": (

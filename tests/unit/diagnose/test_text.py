@@ -10,6 +10,7 @@ from rich.text import Text
 
 from penstock.diagnose import diagnose
 from penstock.diagnose.finding import Fact, percent, quantity
+from penstock.diagnose.text import as_markup
 from tests.unit.diagnose.traces import node, ours, stage, step
 
 NASTY = "map at <script>alert(1)</script>.py[red]:12"
@@ -34,8 +35,15 @@ def test_rich_shows_the_same_text() -> None:
     assert "[bold]x" in out.getvalue()
 
 
+def test_a_narrow_terminal_gets_shorter_lines() -> None:
+    out = io.StringIO()
+    Console(file=out, width=72, color_system=None).print(diagnose(ours(0.1, nodes=(node("map", 12),))))
+    words = out.getvalue().split("limit ")[0]
+    assert max(map(len, words.splitlines())) <= 72
+
+
 def test_rich_gets_colours() -> None:
-    shown = Text.from_markup(diagnose(ours(0.1)).__rich__())
+    shown = Text.from_markup(as_markup(diagnose(ours(0.1))))
     assert {str(span.style) for span in shown.spans} >= {"bold", "red"}
 
 

@@ -12,9 +12,10 @@ from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
 from penstock.diagnose.steps import core_use, line_of, node_of
 from penstock.model.predict import Executor
-from penstock.telemetry.trace import StepTrace
+from penstock.telemetry.trace import StageTrace, StepTrace
 
 _MOST = 0.5
+_ONE_CORE, _SEVERAL = 1.2, 1.5
 _THREADS_OF = {
     "keras": ("workers", "use_multiprocessing"),
     "tf.data": ("num_parallel_calls", ""),
@@ -31,11 +32,17 @@ def find(case: Case) -> Finding | None:
 
 def _of_step(case: Case, step: StepTrace) -> Finding | None:
     stage = case.stage
-    if stage is None or stage.executor != "threads" or step.busy_s <= 0:
+    if stage is None or stage.executor != "threads" or step.busy_s <= 0 or case.busy_share(step) < 0.3:
         return None
-    if step.gil_s is None or step.gil_s < _MOST * step.busy_s or case.busy_share(step) < 0.3:
+    if step.gil_s is None:
+        if not _acts_like_one_thread(case, step, stage):
+            return None
+        facts = [Fact("threads at work at once", step.busy_s / case.trace.seconds),
+                 Fact("cores they kept busy", step.cpu_s / case.trace.seconds)]  # fmt: skip
+    elif step.gil_s < _MOST * step.busy_s:
         return None
-    facts = [Fact("holding or waiting for the GIL, share of the step", min(step.gil_s / step.busy_s, 1.0), "share")]
+    else:
+        facts = [Fact("holding or waiting for the GIL, share of the step", min(step.gil_s / step.busy_s, 1.0), "share")]
     if stage.workers > 1:
         facts.append(Fact("threads", stage.workers))
     node = node_of(case.trace, step)
@@ -45,9 +52,21 @@ def _of_step(case: Case, step: StepTrace) -> Finding | None:
         advice.append(f"make it compile, then it holds no GIL: {why}")
     return Finding(
         kind="gil_bound", blame=step.label, claim=f"{step.label} holds the GIL: its threads run one at a time",
-        advice=tuple(advice), evidence=tuple(facts), confidence="high", level=case.level,
+        advice=tuple(advice), evidence=tuple(facts),
+        confidence="medium" if step.gil_s is None else "high", level=case.level,
         predicted_gain=case.gain_after(Executor(step=step.id, executor="processes"), case.trace.host.cpus),
     )  # fmt: skip
+
+
+def _acts_like_one_thread(case: Case, step: StepTrace, stage: StageTrace) -> bool:
+    """Whether a Python function, in several threads that were busy, used no more than one core or so."""
+    node = node_of(case.trace, step)
+    if node is None or node.facts.get("compiles") is not False or stage.workers < 2 or case.trace.seconds <= 0:
+        return False
+    if "does not hold the GIL" in str(node.facts.get("why_there", "")):
+        return False
+    at_once, cores = step.busy_s / case.trace.seconds, step.cpu_s / case.trace.seconds
+    return cores <= _ONE_CORE and at_once >= _SEVERAL * max(cores, 0.5)
 
 
 def _of_loader(case: Case) -> Finding | None:

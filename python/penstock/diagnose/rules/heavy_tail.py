@@ -1,8 +1,9 @@
 """A few elements take far longer than the others, and those behind them wait.
 
-Found where the input binds and, of one step, the slowest hundredth takes ten times the median or more, and what
-elements take beyond the median is a seventh of all time; where elements are not timed, where a seventh of the waits or
-fewer hold most of the waiting, each ten times the median. What is slow in the turns of one worker is `straggler`.
+Found where the input binds and, of one step, the slowest hundredth takes ten times the median or more and five times
+the slowest tenth (on a crowded machine all elements spread), and a seventh of all time is beyond the median. Where
+elements are not timed, where a seventh of the waits or fewer hold most of the waiting, each ten times the median. What
+is slow in the turns of one worker is `straggler`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from penstock.diagnose.knobs import knob
 from penstock.diagnose.steps import line_of, verbs_of
 from penstock.telemetry.trace import StepTrace
 
-_TIMES = 10.0
+_TIMES, _APART = 10.0, 5.0
 _SHARE = 0.15
 _LEAST = 40
 _HELD, _FEW = 0.7, 0.15
@@ -34,7 +35,8 @@ def find(case: Case) -> Finding | None:
 def _is_heavy(case: Case, step: StepTrace) -> bool:
     if step.element_s is None or case.busy_share(step) < 0.3:
         return False
-    return _tail_times(step) >= _TIMES and _tail_share(step) >= _SHARE
+    _, usual, rare, _ = step.element_s
+    return _tail_times(step) >= _TIMES and rare >= _APART * usual and _tail_share(step) >= _SHARE
 
 
 def _tail_times(step: StepTrace) -> float:

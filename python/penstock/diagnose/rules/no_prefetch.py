@@ -1,8 +1,8 @@
 """Input and trainer take turns: while one works, the other waits.
 
 Found where the input binds, nothing is made ahead (the pipeline runs in the trainer's own thread, no worker, no
-prefetch at the end), few requests find a batch ready, and making a batch takes no longer than the trainer's step: then
-working ahead hides all of it.
+prefetch at the end), few requests find a batch ready, and working ahead is what is missing: several elements are made
+at once already, or making a batch one by one takes no longer than the trainer's step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.rules.no_parallelism import is_hidden_by_working_ahead
+from penstock.diagnose.rules.no_parallelism import is_hidden_by_working_ahead, workers_of
 from penstock.diagnose.steps import integer, loader_of
 from penstock.telemetry.trace import Trace
 
@@ -23,7 +23,8 @@ def find(case: Case) -> Finding | None:
     waiting = case.waiting
     if not case.is_input_bound or not is_taking_turns(case.trace) or (waiting.readiness or 0.0) > _READY:
         return None
-    if not is_hidden_by_working_ahead(case):
+    is_said = case.trace.source == "penstock"  # there it is an option, and to leave it out mends both
+    if not is_said and (workers_of(case) or 0) <= 1 and not is_hidden_by_working_ahead(case):
         return None
     loader = loader_of(case.trace)
     return Finding(

@@ -42,8 +42,8 @@ def find(case: Case) -> Finding | None:
 
 
 def is_decoding(name: str) -> bool:
-    """Whether a verb or an op, by its name, decodes images."""
-    return name.startswith("decode_") and name not in ("decode_raw", "decode_csv")
+    """Whether a verb or an op, by its name, decodes images; the fused pass over an image begins with that."""
+    return name == "fused.images" or (name.startswith("decode_") and name not in ("decode_raw", "decode_csv"))
 
 
 def _decoding_s(case: Case, step: StepTrace) -> float:

@@ -55,6 +55,6 @@ def _of(case: Case, label: str, buffer: object, count: int | None) -> Finding | 
                   Fact("of a permutation", PERMUTATION, "share")]  # fmt: skip
         claim = f"{label} moves an element by {percent(moved)} of the dataset, where a full shuffle moves it by 33 %"
     return Finding(
-        kind="small_shuffle_buffer", blame=label, claim=claim, evidence=tuple(facts), confidence="high",
+        kind="small_shuffle_buffer", blame=label, claim=claim, evidence=tuple(facts), confidence="high", level="fault",
         advice=(f"at {line_of(label)}: {knob(case.trace, 'shuffle')}", _ADVICE),
     )  # fmt: skip
