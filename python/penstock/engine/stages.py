@@ -44,7 +44,7 @@ class Outcome:
 
     ended: the stage has nothing after this. number: of the verb whose elements these are.
     away_s: of its seconds, those in which the thread waited for requests that all rows had made together; waited_s: for
-    any storage.
+    any storage. queued_s: for a core; None: not asked.
     """
 
     blocks: list[Block]
@@ -57,6 +57,7 @@ class Outcome:
     number: int = -1
     away_s: float = 0.0
     waited_s: float = 0.0
+    queued_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -91,6 +92,8 @@ class Task:
             waited_s += spent_s
             away_s += spent_s if together else 0.0
 
+        asks = not self.stage.is_short()
+        queued_s = clock.queued() if asks else 0.0
         began = clock.now()
         try:
             with in_task(), reading_for(services.remote, services.closing, waiting):
@@ -100,7 +103,10 @@ class Task:
         seconds = clock.now() - began
         nbytes, elements = sum(block.nbytes for block in blocks), sum(map(len, blocks))
         number = self.stage.stage.node.number
-        return Outcome(blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number, away_s, waited_s)
+        return Outcome(
+            blocks, scope.task_log, self.rows, seconds, ended, nbytes, elements, number, away_s, waited_s,
+            clock.queued() - queued_s if asks else None,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -260,12 +266,15 @@ class RunningStage:
         while self._next_commit in self._finished:
             self._put_out(self._next_commit, check)
             self._next_commit += 1
-        self._record(outcome.rows)
+        self._record(outcome)
 
-    def _record(self, rows: int) -> None:
+    def _record(self, outcome: Outcome) -> None:
         record, counts = self.record, self.counts
         record.tasks += 1
-        record.task_rows = rows
+        record.task_rows = outcome.rows
+        if outcome.queued_s is not None:
+            record.queued_s += outcome.queued_s
+            record.asked_s += outcome.seconds
         blocks = len(self.ready) + len(self._finished)
         record.occupancy.add(
             Occupancy(at_s=self._now(), blocks=blocks, bytes=counts.waiting_bytes, running=self.running)

@@ -22,6 +22,7 @@ from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedSt
 from penstock.session.capacities import known_capacities
 from penstock.session.node_facts import draws, facts_of
 from penstock.session.preparation import Prepared
+from penstock.telemetry.queued import with_queued
 from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.sketch import QUANTILES
 from penstock.telemetry.tally import StepTotals
@@ -36,6 +37,7 @@ from penstock.telemetry.trace import (
     Trace,
     Value,
 )
+from penstock.telemetry.waiting import tells_queue
 from penstock.units import parse_bytes
 
 _CHILDREN = 2**32  # keys of the steps of nested datasets, see engine/nested/child.py
@@ -112,7 +114,7 @@ def trace_of(told: Told) -> Trace:
         threads=told.threads,
         settings=_settings(prepared),
         stages=tuple(_stage_trace(stage, ids, told) for stage in stages),
-        steps=tuple(_steps(stages, ids, told)),
+        steps=with_queued(_steps(stages, ids, told), _asked(stages, ids, told)),
         nodes=nodes,
         intervals=tuple(
             Interval(at_s=at - told.opened, wait_s=wait_s, ready=ready) for at, wait_s, ready in told.intervals
@@ -163,6 +165,14 @@ def _stage_trace(stage: Stage, ids: Mapping[int, str], told: Told) -> StageTrace
             for one in list(record.occupancy.kept)
         ),
     )
+
+
+def _asked(stages: list[Stage], ids: Mapping[int, str], told: Told) -> dict[str, tuple[float, float]]:
+    """Of each stage, seconds of the tasks that were asked how long they waited for a core, and how long."""
+    if not tells_queue():
+        return {}
+    records = {ids[id(stage)]: told.recorder.stage(id(stage)) for stage in stages}
+    return {stage: (record.asked_s, record.queued_s) for stage, record in records.items()}
 
 
 def _steps(stages: list[Stage], ids: Mapping[int, str], told: Told) -> Iterator[StepTrace]:

@@ -18,13 +18,16 @@ class StageRecord:
     """Of one stage, over all its passes.
 
     tasks, task_rows: how many ended, and rows of the last. wait_in_s: seconds in which it could have started a task and
-    its input had nothing for it. wait_out_s: seconds its blocks waited to be taken, summed over blocks.
+    its input had nothing for it. wait_out_s: seconds its blocks waited to be taken, summed over blocks. asked_s:
+    seconds of the tasks whose threads were asked how long they waited for a core; queued_s: how long.
     """
 
     tasks: int = 0
     task_rows: int = 0
     wait_in_s: float = 0.0
     wait_out_s: float = 0.0
+    asked_s: float = 0.0
+    queued_s: float = 0.0
     occupancy: Thinned[Occupancy] = field(default_factory=lambda: Thinned(_MOST_MOMENTS))
     _starved_at: float | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 _AWAY_S = 1e-3
@@ -18,6 +19,11 @@ def queued_s() -> float:
             return int(file.read().split()[1]) * 1e-9
     except (OSError, ValueError, IndexError):
         return 0.0
+
+
+def tells_queue() -> bool:
+    """Whether this system tells how long a thread waited for a core."""
+    return os.path.exists("/proc/thread-self/schedstat")
 
 
 def is_gil_held() -> bool:
