@@ -116,7 +116,9 @@ def _given(records: Records) -> Any:
 
 
 def _flat(out: NDArray[Any] | None) -> NDArray[Any] | None:
-    return None if out is None else out.reshape(-1)
+    if out is None or out.size:
+        return None if out is None else out.reshape(-1)
+    return np.empty(0, out.dtype)  # empty parts of one piece of memory begin at one place, so they look lent twice
 
 
 def _columns(columns: list[Any]) -> list[Column | None]:

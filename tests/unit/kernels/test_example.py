@@ -153,3 +153,9 @@ def test_many_unknown_keys_are_passed_over() -> None:
     out = np.empty(2, np.int64)
     assert example.parse_examples(Schema([Field(b"2999", "int", "fixed")]), [record, record], [out]) == [None]
     assert out.tolist() == [2999, 2999]
+
+
+def test_no_records_give_empty_columns_of_one_piece_of_memory() -> None:
+    schema = Schema([Field(name, "float", "fixed", 2) for name in (b"a", b"b")])
+    whole = np.empty((2, 0, 2), np.float32)
+    assert example.parse_examples(schema, [], list(whole)) == [None, None]
