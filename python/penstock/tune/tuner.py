@@ -20,12 +20,13 @@ from penstock.tune.values import Decision, Knob, Look, StageLook
 _JITTER = 0.95  # below that, capacity is there but comes unevenly
 _JITTER_SHARE = 0.2  # waits longer than that are no jitter
 WAITS = 0.4  # of a task's time on a core: below, more tasks than cores may pay
+_HARDLY = 0.1  # of a task's time on a core: it waits so much that there may be many of them soon
 MOST_TASKS = 64
 MOST_READ_AHEAD = 128
 MOST_BLOCKS = 64
 LEAST_BLOCKS = 2
-FIRST_READ_AHEAD = 8
-_TRIED_FROM = 16  # tasks that wait for storage: fewer need no proof
+FIRST_READ_AHEAD = 16
+_TRIED_FROM = 32  # tasks that wait for storage: fewer need no proof
 _ALL_CORES = 0.9
 _AWAY = 0.6  # of the tasks there may be: so many wait for storage
 FILLED = 0.7  # of its time a worker works, when as few are kept as will do
@@ -172,7 +173,8 @@ class Tuner:
             return None
         if cores >= _ALL_CORES * look.cpus or load.waiting > 0:
             return None  # more would only wait for a core, or it is storage that they wait for
-        after = min(2 * before, room, int(look.cpus / share) if share > 0 else MOST_TASKS)
+        step = 4 if share < _HARDLY else 2
+        after = min(step * before, room, int(look.cpus / share) if share > 0 else MOST_TASKS)
         if after < 1.25 * before or not self._holds.may_grow((stage.stage, "parallelism"), look.at_s):
             return None
         why = f"the consumer waits, and its {_workers(before)} wait themselves {1 - share:.0%} of the time"

@@ -33,7 +33,7 @@ def settled(machine: Machine, after_s: float) -> bool:
         (Part("map", asleep(0.030)), 900, 2.0),
         (Part("map", from_storage(0.030)), 850, 2.0),
         (Part("map", from_storage(0.030, core_s=0.010)), 200, 2.0),
-        (Part("map", heavy_tailed(0.010)), 800, 2.0),
+        (Part("map", heavy_tailed(0.010)), 700, 2.0),
     ],
     ids=["computes", "sleeps", "reads", "reads and computes", "heavy-tailed"],
 )

@@ -60,7 +60,8 @@ def changes(found: list[Decision]) -> list[tuple[str, int | None, int | None]]:
         (stage(1.0, 1.0), STARVING, [("parallelism", 1, 2)]),
         (stage(2.9, 2.9, parallelism=3), STARVING, [("parallelism", 3, 4)]),
         (stage(4.0, 3.9, parallelism=4), STARVING, []),  # the cores are all there is
-        (stage(4.0, 0.4, parallelism=4), STARVING, [("parallelism", 4, 8)]),  # they wait
+        (stage(4.0, 0.8, parallelism=4), STARVING, [("parallelism", 4, 8)]),  # they wait
+        (stage(4.0, 0.1, parallelism=4), STARVING, [("parallelism", 4, 16)]),
         (stage(4.0, 3.7, parallelism=4), STARVING, []),
         (stage(8.0, 2.0, parallelism=8), STARVING, [("parallelism", 8, 16)]),
         (stage(8.0, 2.9, parallelism=8), STARVING, [("parallelism", 8, 11)]),  # 0.36 cores each
@@ -68,7 +69,7 @@ def changes(found: list[Decision]) -> list[tuple[str, int | None, int | None]]:
         (stage(9.0, 0.4, parallelism=9, in_processes=True), STARVING, [("parallelism", 9, 4)]),
         (stage(1.0, 1.0, free=frozenset()), STARVING, []),
         (stage(1.0, 1.0), CONTENT, []),
-        (stage(0.1, 0.1, 0.9), STARVING, [("read_ahead", 0, 8)]),
+        (stage(0.1, 0.1, 0.9), STARVING, [("read_ahead", 0, 16)]),
         (stage(0.5, 0.5, 7.0, read_ahead=8), STARVING, [("read_ahead", 8, 16)]),
         (stage(0.5, 0.5, 0.5, read_ahead=8, parallelism=4), STARVING, [("prefetch", 2, 4)]),
         (stage(0.5, 0.5, parallelism=4), STARVING, [("prefetch", 2, 4)]),
