@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock import AutotuneOptions, Options
 from penstock.errors import InvalidArgumentError
-from penstock.session import tuning
+from penstock.session import PipelineIterator, tuning
 from penstock.telemetry.trace import TuningEntry
 from penstock.tune.values import Decision, Look
 from penstock.tuned import FrozenTuning, StageTuning
@@ -77,8 +77,7 @@ def test_what_a_decision_came_to_is_filled_in_at_a_later_look(once: None, monkey
     with dataset().iterator() as iterator:
         list(iterator)
         entry = next(entry for entry in iterator.tuning_log() if entry.knob == "parallelism")
-        assert entry.realised is not None
-        assert entry.realised > 0
+        assert entry.realised is not None  # of a moment, in which none may have come
 
 
 @pytest.mark.usefixtures("once")
@@ -90,6 +89,18 @@ def test_an_epoch_starts_with_what_the_one_before_found() -> None:
         next(iterator)
         assert iterator._run is not None
         assert (iterator._run.more_threads, iterator._run.scheduler.cores) == (5, 2)
+
+
+@pytest.mark.usefixtures("once")
+def test_what_an_epoch_found_does_not_go_before_what_is_said() -> None:
+    made = dataset()
+    list(made)
+    said = made.with_options(Options(autotune=AutotuneOptions(enabled=False), cpu_budget=2))
+    with PipelineIterator(said._node, 1, kept=made._kept) as iterator:
+        assert ps.freeze(iterator).stages[0].parallelism == 2
+    serial = ps.Dataset.range(400).map(opaque, num_parallel_calls=3).batch(4)
+    with PipelineIterator(serial._node, 1, kept=made._kept) as iterator:
+        assert iterator._tuning.settings()[2, "batch"].parallelism == 3
 
 
 @pytest.mark.usefixtures("once")

@@ -81,23 +81,22 @@ class Tuning:
         settings: dict[Key, Setting] = {}
         for stage in stages_of(self._prepared.plan.root):
             setting = first_setting(stage)
-            said = self._start.get(stage.id)
-            known = self._kept.settings.get(stage.node.key)
-            if known is not None and self._prepared.options.tunes:
-                setting = replace(known)
-            elif said is not None:
-                self._take_over(setting, stage, said)
+            found: Setting | StageTuning | None = self._start.get(stage.id)
+            if self._prepared.options.tunes:
+                found = self._kept.settings.get(stage.node.key, found)
+            if found is not None:
+                self._take_over(setting, stage, found)
             settings[stage.node.key] = setting
         return settings
 
-    def _take_over(self, setting: Setting, stage: Stage, said: StageTuning) -> None:
-        """What was said of knobs that are not fixed, within the budget of cores."""
+    def _take_over(self, setting: Setting, stage: Stage, found: Setting | StageTuning) -> None:
+        """What was found for knobs that are not fixed, within the budget of cores."""
         for knob in knobs_of(stage, self._block_size):
-            value = getattr(said, knob)
+            value = getattr(found, knob)
             if value is not None:
                 setattr(setting, knob, value)
         cpus = max(self._prepared.budget.cpus, stage.width.workers)
-        setting.waits = said.waits and setting.parallelism > cpus
+        setting.waits = found.waits and setting.parallelism > cpus
         setting.parallelism = setting.parallelism if setting.waits else min(setting.parallelism, cpus)
 
     def ticker(self) -> Ticker | None:
