@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.probes.fetching import Fetches, seen_of
 from penstock.probes.place import user_place
@@ -16,6 +16,7 @@ from penstock.probes.stacks import Samples
 from penstock.probes.trainer import EventBrackets, cuda_brackets
 from penstock.telemetry.trace import Source, Trace
 
+Made = TypeVar("Made")
 MakeEntry = Callable[[], "Entry"]
 
 
@@ -44,6 +45,7 @@ class Book:
         self.recordings: list[Recording] = []
         self.fetches: dict[int, Fetches] = {}
         self.others: dict[int, MakeEntry] = {}
+        self.compilations = 0
         self.looking_s: Callable[[], float] = float
         self.began: Callable[[], None] = lambda: None
         self._owners: list[weakref.ref[Any]] = []
@@ -79,7 +81,17 @@ class Book:
         self._owners.append(ref)
         return made
 
-    def safely(self, make: Callable[[], Recording]) -> Recording | None:
+    def is_asking(self) -> bool:
+        """Whether this thread is inside a request that is noted already."""
+        return threading.get_ident() in self.asking
+
+    def compiled(self, seconds: float) -> None:
+        """The trainer's function was compiled, or a part of that was done, for the batch that was given last."""
+        self.compilations += 1
+        if self.current is not None:
+            self.current.compiled(seconds)
+
+    def safely(self, make: Callable[[], Made]) -> Made | None:
         """`make()`; where that fails the loader is not instrumented, it is said, and the script goes on."""
         try:
             return make()
@@ -151,11 +163,25 @@ class Book:
             return recording.samples
         return None if thread in self.trainers or self.current is None else self.current.samples
 
+    def close(self) -> None:
+        """The process ends: no profile is left open."""
+        for recording in self.recordings:
+            if recording.windows is not None:
+                recording.windows.close()
+
     def entries(self) -> list[Entry]:
         """What is known of each loader that gave anything, the one most time went by with first."""
-        found = [self._entry(one) for one in self.recordings if len(one.tape)]
-        found = [replace(one, trace=replace(one.trace, notes=(*one.trace.notes, *self.notes))) for one in found]
+        found = [self._entry(one) for one in self.recordings if len(one.tape) or id(one) in self.others]
+        found = [self._without_free_shapes(one) for one in found if one.trace.consumer.steps]
+        own = f"overhead: some 2 us a request, and {self.looking_s():.2f} CPU seconds of samples in this process"
+        found = [replace(one, trace=replace(one.trace, notes=(*one.trace.notes, *self.notes, own))) for one in found]
         return sorted(found, key=lambda one: -(one.trace.consumer.wait_s + one.trace.consumer.between_s))
+
+    def _without_free_shapes(self, entry: Entry) -> Entry:
+        """New shapes cost PyTorch nothing where nothing was compiled."""
+        if entry.trace.framework != "torch" or self.compilations:
+            return entry
+        return replace(entry, trace=replace(entry.trace, retraces=()))
 
     def _entry(self, recording: Recording) -> Entry:
         if id(recording) in self.others:

@@ -31,9 +31,14 @@ def call_at(code: CodeType, instruction: int) -> tuple[str, int]:
     return (_name(parsed.func), line) if isinstance(parsed, ast.Call) else ("", line)
 
 
+def is_decoding_name(name: str) -> bool:
+    """Whether a function or an op of this name decodes images."""
+    return bool(_DECODES.search(name))
+
+
 def is_decoding(call: str, leaf: CodeType) -> bool:
     """Whether a call decodes an image, by its name or by the library function it is in."""
-    return bool(_DECODES.search(call)) or any(part in f"{leaf.co_filename}:{leaf.co_name}" for part in _DECODERS)
+    return is_decoding_name(call) or any(part in f"{leaf.co_filename}:{leaf.co_name}" for part in _DECODERS)
 
 
 def _between(file: str, line: int, end_line: int, column: int | None, end_column: int | None) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from penstock.probes import penstock_iterator, tf_data, torch_loader
+from penstock.probes import compiling, grain_iterators, keras_fit, penstock_iterator, tf_data, torch_loader
 from penstock.probes.book import Book, Entry
 from penstock.probes.patching import Patch, Patcher
 from penstock.probes.stacks import Samples, StackSampler
@@ -36,6 +36,9 @@ def patches(book: Book, directory: str | None) -> dict[str, Patch]:
     return {
         **torch_loader.patches(book, directory),
         **tf_data.patches(book),
+        **keras_fit.patches(book),
+        **grain_iterators.patches(book),
+        **compiling.patches(book),
         **penstock_iterator.patches(book),
     }
 
@@ -140,6 +143,7 @@ class Child:
             self._has_ended = True
             if self._sampler is not None:
                 self._sampler.stop()
+            self.book.close()
             self._write(self._cut or _why_it_ends())
 
     def _write(self, cut: str) -> None:

@@ -12,6 +12,7 @@ from penstock.machine.readings import Host
 from penstock.probes.signature import Signature, difference, glance, rows, signature
 from penstock.probes.stacks import Samples
 from penstock.probes.tape import LONGEST, Tape, Totals
+from penstock.probes.tf_profile import Windows
 from penstock.probes.trainer import Brackets, is_synchronous, trainer
 from penstock.telemetry.trace import Consumer, Method, NodeTrace, Retrace, Source, StageTrace, StepTrace, Trace, Value
 
@@ -51,6 +52,8 @@ class Recording:
         self.began_at = time.time()
         self.first_s: float | None = None
         self.samples = Samples()
+        self.windows: Windows | None = None
+        self.functions: dict[str, frozenset[str]] = {}
         self.dataset = ""
         self.dataset_id = 0
         self.retraces: list[Retrace] = []
@@ -92,6 +95,12 @@ class Recording:
         if len(self._signatures) < 10 * _RETRACES:
             self._signatures[new] = None
 
+    def compiled(self, seconds: float) -> None:
+        """The trainer compiled for this long; where its last batch had a new signature, that is what it cost."""
+        if self.retraces and self.retraces[-1].step == len(self.tape) - 1:
+            last = self.retraces[-1]
+            self.retraces[-1] = replace(last, cost_s=(last.cost_s or 0.0) + seconds)
+
     def note_starved(self, step: int, seconds: float) -> None:
         """The device itself says how long it starved before batch number `step`."""
         tape = self.tape
@@ -105,11 +114,34 @@ class Recording:
         self.tape.end_pass()
         return Pass(self, iterator)
 
-    def trace(self) -> Trace:
-        """What is known so far. Cost: a microsecond a request since the last fold, and some files about the machine."""
+    def say(self, note: str) -> None:
+        """A note for the trace, once."""
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def count_rows(self, steps: int) -> None:
+        """Rows of so many batches, where no batch was seen but their size was set."""
+        size = next((node.facts["batch_size"] for node in self.nodes if "batch_size" in node.facts), None)
+        self._has_rows = isinstance(size, int) and size > 0
+        self.rows = steps * size if isinstance(size, int) else 0
+
+    def trace(self, *, is_known: bool = True) -> Trace:
+        """What is known so far. `is_known`: whether its waits are; else they are left out.
+
+        Cost: a microsecond a request since the last fold, and some files about the machine.
+        """
         if self.brackets is not None:
             self.brackets.collect()
         totals = self.tape.finish()
+        steps = self.steps
+        if self.windows is not None and not steps and self.stages:
+            seconds = totals.wait_s + totals.between_s
+            steps = self.windows.profiled.steps_of(self.functions, seconds, self.stages[0].id)
+        if self.windows is not None and self.windows.profiled.steps:
+            self.say(
+                f"seconds of the dataset's functions and ops: from TensorFlow's profile of {self.windows.profiled.steps} "
+                "steps, taken to stand for the rest; 0.1 s for each profile, which count for no step"
+            )
         framework = self.framework or trainer()
         method = self._method(totals, framework)
         end = self.now()
@@ -121,8 +153,8 @@ class Recording:
                 steps=totals.steps,
                 rows=self.rows if self._has_rows else None,
                 wait_s=totals.wait_s,
-                between_s=totals.between_s,
-                starved_s=totals.starved_s,
+                between_s=totals.between_s if is_known else 0.0,
+                starved_s=totals.starved_s if is_known else None,
                 method=method,
                 first_s=self.first_s or 0.0,
                 ready=totals.ready,
@@ -133,7 +165,7 @@ class Recording:
             framework=framework,
             settings=dict(self.settings),
             stages=self.stages,
-            steps=self.steps,
+            steps=steps,
             nodes=self.nodes,
             intervals=tuple(replace(one, at_s=one.at_s - self.opened_at) for one in totals.intervals),
             retraces=tuple(self.retraces),

@@ -40,7 +40,8 @@ class Totals:
 class Tape:
     """Requests of one trainer: when it asked, when it got, when the device was done with that batch, where known.
 
-    ends: by the position of a pass's last request, when the trainer asked again and there was no more (NaN: it never
+    pass_began: number of the first batch of the pass that is now. ends: by the position of a pass's last request, when
+    the trainer asked again and there was no more (NaN: it never
     did). Times are seconds of one monotonic clock.
     """
 
@@ -49,6 +50,7 @@ class Tape:
     done: dict[int, float] = field(default_factory=dict)
     ends: dict[int, float] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
+    pass_began: int = 0
     _done_before: float = nan
 
     def __len__(self) -> int:
@@ -63,6 +65,11 @@ class Tape:
 
     def end_pass(self, asked: float = nan) -> None:
         """The pass is over: its trainer asked again at `asked`, or never."""
+        self.pause(asked)
+        self.pass_began = len(self)
+
+    def pause(self, asked: float) -> None:
+        """What comes between now and the next request is not the trainer's own work."""
         if self.asked:
             self.ends.setdefault(len(self.asked) - 1, asked)
 
@@ -72,7 +79,15 @@ class Tape:
 
     def finish(self) -> Totals:
         """What all requests add up to; the tape stays as it is."""
-        copy = Tape(self.asked[:], self.got[:], dict(self.done), dict(self.ends), _copy(self.totals), self._done_before)
+        copy = Tape(
+            self.asked[:],
+            self.got[:],
+            dict(self.done),
+            dict(self.ends),
+            _copy(self.totals),
+            self.pass_began,
+            self._done_before,
+        )
         copy._fold(len(copy.asked))
         return copy.totals
 

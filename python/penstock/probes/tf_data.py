@@ -12,7 +12,8 @@ from typing import Any
 
 from penstock.probes.book import Book
 from penstock.probes.recording import Recording
-from penstock.probes.tf_graph import nodes_of
+from penstock.probes.tf_graph import functions_of, nodes_of
+from penstock.probes.tf_profile import Windows, windows
 from penstock.probes.version import Releases
 from penstock.telemetry.trace import StageTrace
 
@@ -42,9 +43,22 @@ def patch_iterators(module: Any, book: Book) -> None:
             return original_next(self)
         if not hasattr(self, "_penstock_recording"):
             self._penstock_recording = book.safely(lambda: recording_of(dataset, book))
-        return book.ask(self._penstock_recording, lambda: original_next(self))
+        recording = self._penstock_recording
+        if recording is not None and not book.is_asking():
+            began = book.now()
+            if window_of(recording, book).step():
+                recording.tape.pause(began)  # the profiler's own time is nobody's
+        return book.ask(recording, lambda: original_next(self))
 
     kind._create_iterator, kind.__next__ = created, asked
+
+
+def window_of(recording: Recording, book: Book) -> Windows:
+    """The profile of a recording's pipeline, which tells the seconds of its functions' ops."""
+    found = recording.windows
+    if found is None:
+        found = recording.windows = windows(book.now, recording.say)
+    return found
 
 
 def recording_of(dataset: Any, book: Book, where: str = "") -> Recording:
@@ -53,6 +67,7 @@ def recording_of(dataset: Any, book: Book, where: str = "") -> Recording:
     if recording.stages:
         return recording
     recording.nodes, recording.settings = nodes_of(dataset)
+    recording.functions = functions_of(dataset)
     calls = recording.settings.get("num_parallel_calls")
     recording.stages = (
         StageTrace(

@@ -19,6 +19,7 @@ _VERBS = {
     "text_line": "TextLineDataset", "generator": "from_generator",
 }  # fmt: skip
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+_NO_WORK = {"Placeholder", "Const", "Identity", "NoOp", "_Arg", "_Retval", "Cast", "PartitionedCall", "Shape"}
 _RANDOM = re.compile(r"^(Stateful|Stateless)?(Random|TruncatedNormal|Multinomial|SampleDistorted)")
 _MOST = 100
 
@@ -43,6 +44,21 @@ def nodes_of(dataset: Any) -> tuple[tuple[NodeTrace, ...], dict[str, Value]]:
         nodes.append(_node(one, verb, [str(id(_behind_options(part))) for part in inputs]))
         waiting += inputs
     return tuple(nodes), _settings(nodes)
+
+
+def functions_of(dataset: Any) -> dict[str, frozenset[str]]:
+    """The functions of a pipeline, by the label of their node, and the types of ops in each."""
+    found: dict[str, frozenset[str]] = {}
+    waiting, seen = [dataset], set[int]()
+    while waiting and len(seen) < _MOST:
+        one = waiting.pop(0)
+        if id(one) not in seen:
+            seen.add(id(one))
+            waiting += _inputs(one)
+            function = getattr(getattr(one, "_map_func", None), "_func", None)
+            if function is not None:
+                found[f"{_verb(one)} of {label_of(function)}"] = frozenset(_ops(one) - _NO_WORK)
+    return found
 
 
 def _node(dataset: Any, verb: str, inputs: list[str]) -> NodeTrace:

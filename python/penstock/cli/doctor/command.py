@@ -10,9 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -116,6 +114,7 @@ def _nothing_seen(request: Request, status: int) -> str:
 def _report(gathered: Sequence[Gathered], request: Request, console: Console) -> None:
     """Show what was gathered, and write what was asked for: of the process and loader that most time went by with."""
     from penstock.diagnose import diagnose
+    from penstock.diagnose.report import write_events, write_html, write_perfetto
 
     diagnoses = [(one, diagnose(one.traces[0])) for one in gathered]
     for one, diagnosis in diagnoses:
@@ -130,11 +129,11 @@ def _report(gathered: Sequence[Gathered], request: Request, console: Console) ->
     if request.save is not None:
         save_trace(trace, request.save)
     if request.html is not None:
-        _writer("html").write_html(trace, diagnosis, request.html)
+        write_html(trace, diagnosis, request.html)
     if request.perfetto is not None:
-        _writer("perfetto").write_perfetto(trace, request.perfetto)
+        write_perfetto(trace, request.perfetto)
     if request.tensorboard is not None:
-        _writer("tensorboard").write_events(trace, request.tensorboard)
+        write_events(trace, request.tensorboard, diagnosis)
     for path in (request.save, request.html, request.perfetto, request.tensorboard):
         if path is not None:
             console.print(Text(f"written: {path}", style="dim"), highlight=False, soft_wrap=True)
@@ -143,11 +142,6 @@ def _report(gathered: Sequence[Gathered], request: Request, console: Console) ->
         document = documents[0] if len(documents) == 1 else {"processes": documents}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
         sys.stdout.flush()
-
-
-def _writer(form: str) -> Any:
-    """The module that writes a form of the report; each is imported when it is asked for."""
-    return import_module(f"penstock.diagnose.report.{form}")
 
 
 def _title(gathered: Gathered, *, several: bool) -> str:

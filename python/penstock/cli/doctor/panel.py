@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from penstock.machine.readings import HostReading
@@ -93,7 +92,6 @@ def statuses(directory: Path, now: float) -> list[dict[str, Any]]:
 
 def lines_of(reading: HostReading | None, said: list[dict[str, Any]], seconds: float) -> RenderableType:
     """The panel's content."""
-    table = Table.grid(padding=(0, 2))
     first = said[0] if said else None
     if first is None:
         trainer = Text("no batch was asked for yet", style="dim")
@@ -107,9 +105,12 @@ def lines_of(reading: HostReading | None, said: list[dict[str, Any]], seconds: f
             (f"   {first['steps']:,} steps", "dim"), (f"   {first['loader']}", "dim"),
         )  # fmt: skip
         if len(said) > 1:
-            trainer.append(f"   and {len(said) - 1} more training processes", style="dim")
-    table.add_row(Text("penstock doctor", style="bold"), Text(f"{seconds:,.0f} s", style="dim"))
-    return Group(Text("─" * 200, style="dim", no_wrap=True, overflow="crop"), table, trainer, *_host_lines(reading))
+            trainer.append(f"   and in {len(said) - 1} more", style="dim")
+    trainer.no_wrap, trainer.overflow = True, "ellipsis"
+    title = Text.assemble(
+        ("── penstock doctor ", "bold"), f"{seconds:,.0f} s ", "─" * 300, no_wrap=True, overflow="crop"
+    )
+    return Group(title, trainer, *_host_lines(reading))
 
 
 def _host_lines(reading: HostReading | None) -> list[Text]:

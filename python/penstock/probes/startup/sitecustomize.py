@@ -22,6 +22,14 @@ MODULES = frozenset(
         "torch.utils.data.dataloader",
         "torch.utils.data._utils.worker",
         "tensorflow.python.data.ops.iterator_ops",
+        "keras.src.backend.jax.trainer",
+        "keras.src.backend.torch.trainer",
+        "keras.src.backend.tensorflow.trainer",
+        "grain._src.python.dataset.dataset",
+        "grain._src.python.data_loader",
+        "jax._src.monitoring",
+        "tensorflow.python.eager.polymorphic_function.tracing_compilation",
+        "torch._dynamo.callback",
         "penstock.session.iterator",
     )
 )
