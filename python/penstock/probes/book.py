@@ -173,7 +173,7 @@ class Book:
         """What is known of each loader that gave anything, the one most time went by with first."""
         found = [self._entry(one) for one in self.recordings if len(one.tape) or id(one) in self.others]
         found = [self._without_free_shapes(one) for one in found if one.trace.consumer.steps]
-        own = f"overhead: some 2 us a request, and {self.looking_s():.2f} CPU seconds of samples in this process"
+        own = f"overhead: 3 us a request, and {self.looking_s():.2f} CPU seconds of samples in this process"
         found = [replace(one, trace=replace(one.trace, notes=(*one.trace.notes, *self.notes, own))) for one in found]
         return sorted(found, key=lambda one: -(one.trace.consumer.wait_s + one.trace.consumer.between_s))
 

@@ -139,7 +139,7 @@ class Recording:
             steps = self.windows.profiled.steps_of(self.functions, seconds, self.stages[0].id)
         if self.windows is not None and self.windows.profiled.steps:
             self.say(
-                f"seconds of the dataset's functions and ops: from TensorFlow's profile of {self.windows.profiled.steps} "
+                f"functions of the dataset and their ops: from TensorFlow's profile of {self.windows.profiled.steps} "
                 "steps, taken to stand for the rest; 0.1 s for each profile, which count for no step"
             )
         framework = self.framework or trainer()

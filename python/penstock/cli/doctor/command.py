@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,21 +73,21 @@ def _diagnose_trace(request: Request, console: Console) -> int:
 def _diagnose_script(request: Request, console: Console) -> int:
     directory = Path(tempfile.mkdtemp(prefix="penstock-doctor-"))  # 0700: a trace names files of the user's
     try:
-        host = HostWatch()
         with ExitStack() as open_:
+            host = open_.enter_context(closing(HostWatch()))
             live = None
             if request.live and is_shown(sys.stderr):
                 live = Live(open_.enter_context(Panel(sys.stderr)), directory)
 
-            def tick(process: int) -> None:
-                reading = host.look(process)
+            def tick() -> None:
+                reading = host.look()
                 if reading is not None and live is not None:
                     live.draw(reading)
 
             arguments = (str(request.target), *request.arguments)
             status = run_script(arguments, directory, tick, request.seconds)
         sys.stdout.flush()
-        gathered = gather(directory, host.samples)
+        gathered = gather(directory, host.samples, host.why_no_accelerators)
         for fault in faults(directory):
             console.print(Text(f"penstock: part of the run was not seen: {fault}"), highlight=False)
         if gathered:

@@ -17,19 +17,16 @@ _MOST_SAMPLES = 600
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one training process noted: the loader most of its time went by with, and the others.
-
-    faults: of ours, in words.
-    """
+    """What one training process noted: the loader most of its time went by with, and the others."""
 
     process: int
     traces: tuple[Trace, ...]
 
 
-def gather(directory: Path, samples: Sequence[tuple[float, Sample]]) -> list[Gathered]:
+def gather(directory: Path, samples: Sequence[tuple[float, Sample]], note: str = "") -> list[Gathered]:
     """What each training process left, those with most steps first.
 
-    samples: the host, by Unix time; each trace gets those of its own time.
+    samples: the host, by Unix time; each trace gets those of its own time. note: for each trace.
     """
     found: dict[int, list[Trace]] = {}
     for path in sorted(directory.glob("trace-*-*.json")):
@@ -40,6 +37,8 @@ def gather(directory: Path, samples: Sequence[tuple[float, Sample]]) -> list[Gat
             trace = load_trace(path)
         except ReadError:
             continue
+        if note:
+            trace = replace(trace, notes=(*trace.notes, note))
         found.setdefault(process, []).append(_with_samples(_with_workers(trace, path, process), samples))
     gathered = [Gathered(process, tuple(sorted(traces, key=_weight))) for process, traces in found.items()]
     return sorted(gathered, key=lambda one: _weight(one.traces[0]))

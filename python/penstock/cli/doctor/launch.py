@@ -27,10 +27,10 @@ def environment(directory: Path, before: dict[str, str]) -> dict[str, str]:
     }
 
 
-def run_script(arguments: Sequence[str], directory: Path, tick: Callable[[int], None], limit_s: float | None) -> int:
+def run_script(arguments: Sequence[str], directory: Path, tick: Callable[[], None], limit_s: float | None) -> int:
     """Run `python arguments...` to its end; its exit status, 128 + n when signal n ended it.
 
-    tick: called ten times a second with its process id. limit_s: it gets SIGINT after so many seconds.
+    tick: called ten times a second. limit_s: it gets SIGINT after so many seconds.
     A signal that reaches us but not the script (it is in another group of the terminal's) is handed on to it.
     """
     process = subprocess.Popen([sys.executable, *arguments], env=environment(directory, dict(os.environ)))
@@ -41,7 +41,7 @@ def run_script(arguments: Sequence[str], directory: Path, tick: Callable[[int], 
                 status = process.wait(_TICK_S)
                 return status if status >= 0 else 128 - status
             except subprocess.TimeoutExpired:
-                tick(process.pid)
+                tick()
             if left_s is not None:
                 left_s -= _TICK_S
                 if left_s <= 0:
