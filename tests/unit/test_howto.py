@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "docs" / "howto"
 RUNNABLE = (
     "convert.md",
+    "diagnose.md",
     "keep-data.md",
     "measure.md",
     "nested.md",

@@ -232,6 +232,12 @@ def test_one_speed_with_a_tail_is_no_straggler() -> None:
     assert "straggler" not in [one.kind for one in diagnose(_interleaved((0.001, 0.002, 0.02, 0.1))).findings]
 
 
+def test_elements_that_only_lost_their_core_are_no_tail() -> None:
+    crowded = replace(TAIL, cpu_s=6.0)
+    assert "heavy_tail" not in [one.kind for one in diagnose(ours(steps=(crowded,))).findings]
+    assert "heavy_tail" in [one.kind for one in diagnose(ours(steps=(crowded,), samples=samples(0.2))).findings]
+
+
 def test_cores_that_others_use_are_not_ours_to_spare() -> None:
     trace = ours(0.2, stages=(stage(workers=1, said=True),), steps=(step(busy_s=20.0),), samples=samples(0.99))
     assert [one.kind for one in diagnose(trace).findings] == ["no_parallelism", "cores_taken"]

@@ -13,11 +13,12 @@ from itertools import accumulate
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding, percent
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import line_of, verbs_of
+from penstock.diagnose.steps import core_use, line_of, verbs_of, waits_share
 from penstock.telemetry.trace import StepTrace
 
 _TIMES, _APART = 10.0, 5.0
 _SHARE = 0.15
+_MORE_WORK, _CROWDED, _WAITS = 1.5, 0.9, 0.5
 _LEAST = 40
 _HELD, _FEW = 0.7, 0.15
 
@@ -36,7 +37,21 @@ def _is_heavy(case: Case, step: StepTrace) -> bool:
     if step.element_s is None or case.busy_share(step) < 0.3:
         return False
     _, usual, rare, _ = step.element_s
-    return _tail_times(step) >= _TIMES and rare >= _APART * usual and _tail_share(step) >= _SHARE
+    is_heavy = _tail_times(step) >= _TIMES and rare >= _APART * usual and _tail_share(step) >= _SHARE
+    return is_heavy and _is_of_elements(case, step)
+
+
+def _is_of_elements(case: Case, step: StepTrace) -> bool:
+    """Whether the slow elements are slow by themselves, and did not just lose their core or the GIL.
+
+    Then they need more of a core or of storage than the median element takes in all; or they wait for something else,
+    which is only known where cores were free.
+    """
+    work_s = (step.cpu_s + step.storage_s) / max(step.elements, 1)
+    if work_s >= _MORE_WORK * (step.element_s or (0.0,))[0]:
+        return True
+    cores = core_use(case.trace)
+    return cores is not None and cores < _CROWDED and waits_share(step) >= _WAITS
 
 
 def _tail_times(step: StepTrace) -> float:
