@@ -11,8 +11,11 @@ from penstock.formats.extras import library
 from penstock.formats.files import LocalFile, unreadable
 
 
-def told(kind: str, file: LocalFile, read: Callable[..., Any], *args: Any) -> Any:
-    """What `read(*args)` gives of a file. Raises: ReadError: of the system; DecodeError: it is no file of that kind."""
+def told(kind: str, file: LocalFile, read: Callable[..., Any], *args: Any, part: str = "") -> Any:
+    """What `read(*args)` gives of a file, or of a `part` of it.
+
+    Raises: ReadError: of the system; DecodeError: it is no file of that kind.
+    """
     pa = library("pyarrow", EXTRA)
     try:
         return read(*args)
@@ -22,4 +25,7 @@ def told(kind: str, file: LocalFile, read: Callable[..., Any], *args: Any) -> An
         if isinstance(error, OSError) and error.errno is not None:
             raise unreadable(file.path, error) from error
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise DecodeError(f"not readable as {kind}", got=lines[0][:200], where=file.path) from error
+        raise DecodeError(
+            f"not readable as {kind}", got=lines[0][:200], where=f"{file.path}{part}",
+            remedy="the file is damaged, or of another kind: copy or write it anew",
+        ) from error  # fmt: skip

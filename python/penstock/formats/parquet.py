@@ -93,7 +93,9 @@ class _OpenParquet:
         with _opened(file, footer) as opened:
             if footer is None:
                 self._check(number, opened.metadata)
-            return told(_KIND, file, lambda: opened.read_row_group(group, columns=self._columns, use_threads=False))
+            place = f", row group {group} at byte {_offset(opened.metadata.row_group(group))}"
+            read = opened.read_row_group
+            return told(_KIND, file, lambda: read(group, columns=self._columns, use_threads=False), part=place)
 
     def _check(self, number: int, footer: Any) -> None:
         """Keep a footer that says what it said before. Raises: ReadError: it does not."""
@@ -148,10 +150,18 @@ def _row_groups(footer: Any, columns: set[str]) -> RowGroups:
     return RowGroups(tuple(rows), size * sum(rows) // max(1, rows[0]))
 
 
+def _offset(group: Any) -> int:
+    """Where a row group begins in its file."""
+    first = group.column(0)
+    pages = [first.data_page_offset, first.dictionary_page_offset or first.data_page_offset]
+    return int(min(pages))
+
+
 def _opened(file: LocalFile, footer: Any) -> Any:
+    """The file, with its footer or one known before. What has checksums is compared with them."""
     parquet = library("pyarrow.parquet", EXTRA)
     try:
         file.check(os.stat(file.path).st_size)
     except OSError as error:
         raise error if isinstance(error, ReadError) else unreadable(file.path, error) from error
-    return told(_KIND, file, lambda: parquet.ParquetFile(file.path, metadata=footer))
+    return told(_KIND, file, lambda: parquet.ParquetFile(file.path, metadata=footer, page_checksum_verification=True))

@@ -48,6 +48,7 @@ class ByteStream(io.RawIOBase):
             raise DecodeError(
                 f"cannot unpack the file as {self._compression}", got=reason,
                 where=f"{self.file.path}, after {self._offset} bytes unpacked",
+                remedy="the file is damaged, or packed otherwise: copy or write it anew",
             ) from error  # fmt: skip
         except OSError as error:
             raise error if isinstance(error, ReadError) else unreadable(self.file.path, error) from error

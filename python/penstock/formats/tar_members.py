@@ -16,6 +16,9 @@ from penstock.errors import DecodeError
 BLOCK = 512
 MAX_EXTENSION_BYTES = 2**20
 """What a long name or a list of attributes may take."""
+_DAMAGED = 'the archive is damaged: copy or write it anew; on_error="skip" takes the samples before it'
+
+_NOT_SPARSE = "write the archive without --sparse"
 
 _NO_DATA = frozenset(b"123456")  # links, devices, folders, pipes
 _ZEROS = bytes(BLOCK)
@@ -37,6 +40,9 @@ class Source(Protocol):
 
     def skip(self, size: int) -> int:
         """Pass over `size` bytes; how many there were."""
+
+    def finish(self) -> None:
+        """Read what is packed to its end, where its checksum is. Raises: DecodeError: it does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def members(source: Source) -> Iterator[Member]:
         start = source.offset
         header = source.read(BLOCK)
         if first and not header:
-            raise _broken(source, start, "the archive is empty")
+            raise _broken(source, start, "the archive is empty", remedy="write it anew")
         if not header or header == _ZEROS:
             return
         if len(header) < BLOCK:
@@ -79,7 +85,7 @@ def members(source: Source) -> Iterator[Member]:
                 name = said if said is not None else name
             continue
         if kind == ord("S"):
-            raise _broken(source, start, "a sparse file", expected="whole ones")
+            raise _broken(source, start, "a sparse file", expected="whole ones", remedy=_NOT_SPARSE)
         found = name if name is not None else _name(header)
         length = size if size is not None else own
         name = size = None
@@ -103,12 +109,20 @@ def cut_short(path: str, member: Member, got: int) -> DecodeError:
     """The error for a member whose data ends early."""
     return DecodeError(
         f"member {member.name!r} is cut short", got=f"{got} bytes", expected=f"{member.size}, as its header says",
-        where=f"{path}, byte {member.start}",
+        where=f"{path}, byte {member.start}", remedy=_DAMAGED,
     )  # fmt: skip
 
 
-def _broken(source: Source, start: int, what: str, got: str | None = None, expected: str | None = None) -> DecodeError:
-    return DecodeError(what, got=got, expected=expected, where=f"{source.name}, byte {start}")
+def _broken(
+    source: Source,
+    start: int,
+    what: str,
+    got: str | None = None,
+    expected: str | None = None,
+    *,
+    remedy: str = _DAMAGED,
+) -> DecodeError:
+    return DecodeError(what, got=got, expected=expected, where=f"{source.name}, byte {start}", remedy=remedy)
 
 
 def _check(source: Source, start: int, header: bytes) -> None:
@@ -120,7 +134,8 @@ def _check(source: Source, start: int, header: bytes) -> None:
         return
     signed = unsigned - 256 * sum(byte > 127 for byte in header[:148] + header[156:])  # as old programs counted
     if expected != signed:
-        raise _broken(source, start, "not a tar header", f"checksum {said!r}", f"{unsigned:o}")
+        remedy = _DAMAGED if start else "is it a tar archive? A packed one ends with .tgz or .tar.gz"
+        raise _broken(source, start, "not a tar header", f"checksum {said!r}", f"{unsigned:o}", remedy=remedy)
 
 
 def _octal(field: bytes) -> int | None:
@@ -176,6 +191,6 @@ def _attributes(source: Source, start: int, content: bytes, size: int | None) ->
                 raise _broken(source, start, "a size that is none", repr(value[:40]), "digits")
             size = int(value)
         elif key.startswith(b"GNU.sparse"):
-            raise _broken(source, start, "a sparse file", expected="whole ones")
+            raise _broken(source, start, "a sparse file", expected="whole ones", remedy=_NOT_SPARSE)
         place += length
     return name, size

@@ -67,6 +67,7 @@ def sampled(source: Source, take: Callable[[str, Member], Any]) -> Iterator[Samp
         fields[parts[1]] = take(parts[1], member)
     if key is not None:
         yield Sample(key, fields, start, fault)
+    source.finish()
 
 
 def tar_stream(files: Sequence[LocalFile], fields: Sequence[str] | None) -> TarStream:

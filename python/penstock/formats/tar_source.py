@@ -46,6 +46,9 @@ class FileSource:
         self._opened.seek(self.offset)
         return passed
 
+    def finish(self) -> None:
+        """Nothing is packed."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -62,6 +65,7 @@ class StreamSource:
     def __init__(self, file: LocalFile, compression: str) -> None:
         self.name = f"{file.path} (unpacked)" if compression else file.path
         self.offset = 0
+        self._is_packed = bool(compression)
         self._stream = ByteStream(file, compression)
         self._held = b""
         self._at = 0
@@ -91,6 +95,11 @@ class StreamSource:
                 break
             passed += len(data)
         return passed
+
+    def finish(self) -> None:
+        """Read what is packed to its end, where its checksum is. Raises: DecodeError: it does not fit."""
+        while self._is_packed and self._stream.read(CHUNK_BYTES):
+            pass
 
     def __enter__(self) -> Self:
         return self
