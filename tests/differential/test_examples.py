@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -151,3 +152,55 @@ def test_damaged_records_are_refused_or_parsed_as_tensorflow_parses(tf: ModuleTy
     if role == "context" and not (drawn.fields and drawn.lists and drawn.records):
         return
     compare(tf, drawn, role, lenient=True)
+
+
+def rows() -> list[dict[str, Any]]:
+    generator = np.random.default_rng(5)
+    return [
+        {
+            "id": int(generator.integers(-(2**40), 2**40)),
+            "pair": generator.standard_normal(2).astype(np.float32),
+            "tags": [b"tag%d" % tag for tag in range(row % 4)],
+        }
+        for row in range(40)
+    ]
+
+
+FEATURES = {
+    "id": ps.io.FixedLenFeature([], np.int64),
+    "pair": ps.io.FixedLenFeature([2], np.float32),
+    "tags": ps.io.VarLenFeature(bytes),
+}
+
+
+def proto(tf: ModuleType, row: dict[str, Any]) -> bytes:
+    """As TensorFlow writes it."""
+    lists = {
+        "id": tf.train.Feature(int64_list=tf.train.Int64List(value=[row["id"]])),
+        "pair": tf.train.Feature(float_list=tf.train.FloatList(value=row["pair"])),
+        "tags": tf.train.Feature(bytes_list=tf.train.BytesList(value=row["tags"])),
+    }
+    return bytes(tf.train.Example(features=tf.train.Features(feature=lists)).SerializeToString())
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP"])
+def test_files_of_either_are_read_alike_by_both(tf: ModuleType, tmp_path: Path, kind: str) -> None:
+    theirs, ours = str(tmp_path / "theirs"), str(tmp_path / "ours")
+    with tf.io.TFRecordWriter(theirs, tf.io.TFRecordOptions(compression_type=kind)) as writer:
+        for row in rows():
+            writer.write(proto(tf, row))
+    with ps.io.TFRecordWriter(ours, kind) as mine:
+        for row in rows():
+            mine.write(ps.io.serialize_example(row))
+    twins = {name: theirs_of(tf, feature) for name, feature in FEATURES.items()}
+    read = []
+    for path in (theirs, ours):
+        by_us = ps.TFRecordDataset(path, kind).map(lambda r: ps.io.parse_single_example(r, FEATURES))
+        by_them = tf.data.TFRecordDataset(path, kind).map(lambda r: tf.io.parse_single_example(r, twins))
+        pairs = list(zip(by_us, by_them, strict=True))
+        for mine_of, theirs_of_it in pairs:
+            for name, value in mine_of.items():
+                same(tf, value, theirs_of_it[name], name)
+        read.append([{name: np.asarray(value).tolist() for name, value in row.items()} for row, _ in pairs])
+    expected = [{name: np.asarray(value).tolist() for name, value in row.items()} for row in rows()]
+    assert read == [expected, expected]

@@ -7,9 +7,9 @@ it. `describe` is for people.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,28 @@ class Origins(Protocol):
         ...
 
 
+class SourceLabel(str):
+    """The verb and line of a source that can say where an element lies: `place(index)`, None where it cannot.
+
+    Sent to another process it is its text alone. Cost of `place`: of a look into files; asked for by an error.
+    """
+
+    __slots__ = ("place",)
+    place: Callable[[int], str | None]
+
+    def __new__(cls, text: str, place: Callable[[int], str | None]) -> Self:
+        """A label of this text."""
+        label = super().__new__(cls, text)
+        label.place = place
+        return label
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceOrigins:
-    """Row `index[i]` of source `number`; `label` is its verb and line."""
+    """Row `index[i]` of source `number`; `label` is its verb and line, perhaps a SourceLabel."""
 
     number: int
     label: str
@@ -52,7 +71,9 @@ class SourceOrigins:
         return SourceOrigins(self.number, self.label, self.index[indices])
 
     def describe(self, row: int) -> str:
-        return f"element {self.index[row]} of {self.label}"
+        index = int(self.index[row])
+        place = self.label.place(index) if isinstance(self.label, SourceLabel) else None
+        return f"element {index} of {self.label}" + (f" ({place})" if place else "")
 
 
 @dataclass(frozen=True, slots=True)

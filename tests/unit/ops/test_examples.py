@@ -210,6 +210,29 @@ def test_a_bad_record_is_located_or_left_out():
     assert list(left) == [0, 1, 2, 4]
 
 
+@pytest.mark.parametrize("way", ["in order", "by number", "shuffled", "in turns", "packed", "in processes"])
+def test_a_bad_record_is_told_with_file_and_byte(tmp_path, way):
+    names = [str(tmp_path / "one"), str(tmp_path / "two")]
+    bad = io.serialize_example({"id": np.float32(1)})
+    for name, records in zip(names, (RECORDS, [RECORDS[0], bad, *RECORDS]), strict=True):
+        with io.TFRecordWriter(name, "GZIP" if way == "packed" else None) as writer:
+            for record in records:
+                writer.write(record)
+    kind = "GZIP" if way == "packed" else None
+    dataset = ps.TFRecordDataset(names, kind, num_parallel_reads=2 if way == "in turns" else None)
+    dataset = {"by number": lambda: dataset[:], "shuffled": dataset.shuffle}.get(way, lambda: dataset)()
+    executor = "processes" if way == "in processes" else "threads"
+    features = {"id": io.FixedLenFeature([], np.int64)}
+    parsed = dataset.map(lambda r: io.parse_single_example(r, features), executor=executor)
+    with pytest.raises(ps.errors.UserFunctionError) as raised:
+        list(parsed)
+    text = str(raised.value)
+    if way not in ("packed", "in processes"):  # there it is known by its number alone
+        assert f"({names[1]}, record at byte {len(RECORDS[0]) + 16})" in text
+    for part in ("map at ", " of TFRecordDataset at ", "test_examples.py:", 'feature "id"', "say dtype np.float32"):
+        assert part in text
+
+
 def test_a_saved_pipeline_parses():
     records = ps.Dataset.from_tensor_slices(np.array(RECORDS, object))
     dataset = records.map(lambda r: io.parse_single_example(r, FEATURES)["pair"])

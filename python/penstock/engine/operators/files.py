@@ -21,7 +21,7 @@ from penstock.block.columns import (
     RowsColumn,
     object_array,
 )
-from penstock.block.origin import BatchOrigins
+from penstock.block.origin import BatchOrigins, Origins, SourceLabel, SourceOrigins
 from penstock.block.spec import BYTES, STR
 from penstock.block.tree import LEAF
 from penstock.engine.operators.functions import empty_block
@@ -206,6 +206,15 @@ class IndexedTFRecordsOperator(SourceOperator):
         cycle_length = self.node.cycle_length
         self._turns = None if cycle_length is None else Turns(self.node.counts, cycle_length)
         self._places = RecordPlaces(self.node.files)
+        self._label = SourceLabel(self.node.label, self._place)
+
+    def origins(self, positions: Indices, scope: Scope) -> Origins:
+        return SourceOrigins(self.node.number, self._label, positions)
+
+    def _place(self, position: int) -> str:
+        numbers, within = self._locate(np.array([position], dtype=np.int64))
+        starts, _ = self._bounds_of(numbers, within)
+        return f"{self.node.files[int(numbers[0])].path}, record at byte {int(starts[0])}"
 
     def _rows(self, positions: Indices, scope: Scope) -> Block:
         origins = self.origins(positions, scope)

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.block.block import Block, Failure
 from penstock.block.columns import BytesColumn, Column, PackedColumn, object_array
-from penstock.block.origin import SourceOrigins
+from penstock.block.origin import SourceLabel, SourceOrigins
 from penstock.block.spec import BYTES, STR
 from penstock.block.tree import LEAF, Structure
 from penstock.engine.operators.functions import empty_block
@@ -37,6 +37,7 @@ class FileSource:
         self, node: Lines | PackedRecords | TFRecords | CsvRows | FormatStream, block_size: int | None
     ) -> None:
         self._node: Node = node
+        self._label = node.label
         self._block_size = block_size
         if isinstance(node, FormatStream):
             self._structure, self._chunks = node.stream.structure, node.stream.chunks(skips=node.drops)
@@ -101,7 +102,7 @@ class FileSource:
 
     def _origins(self, count: int) -> SourceOrigins:
         numbers = np.arange(self._given, self._given + count, dtype=np.int64)
-        return SourceOrigins(self._node.number, self._node.label, numbers)
+        return SourceOrigins(self._node.number, self._label, numbers)
 
     def close(self) -> None:
         """Close the file that is open."""
@@ -114,6 +115,8 @@ class TFRecordSource(FileSource):
     """Blocks of TFRecords. Resumed, it passes over records by their lengths, unread, where none are left out."""
 
     def _reader(self, node: TFRecords) -> tuple[Structure, Reader]:
+        if not (node.drops or node.compression):  # else where a record lies is known by reading alone
+            self._label = SourceLabel(node.label, partial(_record_place, node.files))
         return LEAF, partial(self._read, node)
 
     def _read(self, node: TFRecords, file: LocalFile) -> Iterator[Chunk]:
@@ -127,6 +130,21 @@ class TFRecordSource(FileSource):
         )  # fmt: skip
         for chunk in found:
             yield Chunk((PackedColumn(chunk.packed),), len(chunk.packed.starts), chunk.error, chunk.skipped)
+
+
+def _record_place(files: tuple[LocalFile, ...], number: int) -> str | None:
+    """Where a record lies, by the lengths of those before it."""
+    for file in files:
+        if isinstance(file, RemoteFile):
+            return None
+        try:
+            passed, offset = PieceFile(file).skip_records(number)
+        except PenstockError:
+            return None
+        if passed == number and offset < file.size:
+            return f"{file.path}, record at byte {offset}"
+        number -= passed
+    return None
 
 
 def _chunks(files: tuple[LocalFile, ...], reader: Reader) -> Iterator[Chunk]:
