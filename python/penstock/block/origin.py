@@ -253,7 +253,10 @@ def concat_origins(parts: Sequence[Origins]) -> Origins:
     if isinstance(first, SourceOrigins) and all(
         isinstance(p, SourceOrigins) and p.number == first.number for p in parts
     ):
-        return SourceOrigins(first.number, first.label, np.concatenate([p.index for p in parts]))  # type: ignore[attr-defined]  # the line above says they are SourceOrigins
+        sources: list[SourceOrigins] = list(parts)  # type: ignore[arg-type]  # the line above says they are
+        # Of several children of one nested dataset, each knows its own places: then none is told.
+        label = first.label if all(p.label is first.label for p in sources) else str(first.label)
+        return SourceOrigins(first.number, label, np.concatenate([p.index for p in sources]))
     if isinstance(first, PassOrigins) and all(
         isinstance(p, PassOrigins) and (p.number, p.repetition) == (first.number, first.repetition) for p in parts
     ):

@@ -227,7 +227,7 @@ def test_a_bad_record_is_told_with_file_and_byte(tmp_path, way):
     with pytest.raises(ps.errors.UserFunctionError) as raised:
         list(parsed)
     text = str(raised.value)
-    if way not in ("packed", "in processes"):  # there it is known by its number alone
+    if way not in ("in turns", "packed", "in processes"):  # there it is known by its number alone
         assert f"({names[1]}, record at byte {len(RECORDS[0]) + 16})" in text
     for part in ("map at ", " of TFRecordDataset at ", "test_examples.py:", 'feature "id"', "say dtype np.float32"):
         assert part in text
