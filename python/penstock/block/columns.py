@@ -275,6 +275,10 @@ class PackedColumn(BytesColumn):
     def rows(self) -> Sequence[Any]:
         return packed_objects(self.scattered) if self._objects is None else self._objects.tolist()
 
+    def shared(self, indices: Indices) -> PackedColumn:
+        """Rows by number where they lie: nothing is copied, and all buffers they lie in are kept."""
+        return PackedColumn(self.scattered.rows(indices))
+
     def take(self, indices: Indices) -> Column:
         return PackedColumn(taken_packed(self.scattered, indices))
 

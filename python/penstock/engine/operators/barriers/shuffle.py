@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from penstock.block.block import Block, concat_blocks
+from penstock.block.columns import Indices, PackedColumn
 from penstock.engine.operators.barriers.base import Barrier
 from penstock.engine.operators.indexed import windows
-from penstock.engine.operators.interleaving import interleave_blocks
 from penstock.engine.operators.piecewise import PieceOrder
 from penstock.engine.scope import Scope
 from penstock.graph.node import UNKNOWN, becomes_index_driven
@@ -22,6 +21,7 @@ from penstock.kernels.permute import permute_range
 from penstock.kernels.random import philox
 
 _BLOCK_ELEMENTS = 1024
+_NO_ROWS: Indices = np.empty(0, dtype=np.int64)
 _EARLY = 16
 
 
@@ -48,7 +48,7 @@ class ShuffleBarrier(Barrier):
         self._left = 0
         self._told = 0  # how many had left when `carry` told last
         self._arrived = 0
-        self._kept: list[int] = []  # of the first rows, as kept by the last clean-up: how many had arrived before each
+        self._kept = _NO_ROWS  # of the first rows, as kept by the last clean-up: how many had arrived before each
 
     def _draws(self, count: int) -> list[int]:
         """`count` 32-bit draws, those of the next elements to leave."""
@@ -97,19 +97,23 @@ class ShuffleBarrier(Barrier):
         self._total += len(block)
 
     def _rows(self, numbers: list[int]) -> Block:
-        """The rows of these numbers, in this order."""
+        """The rows of these numbers, in this order. Bytes in buffers are copied once for all parts."""
         wanted = np.array(numbers, dtype=np.int64)
-        part_of = np.searchsorted(self._starts, wanted, side="right") - 1
-        groups = []
-        for part in np.unique(part_of).tolist():
-            places = np.flatnonzero(part_of == part)
-            groups.append((places, self._parts[part].take(wanted[places] - self._starts[part])))
-        return interleave_blocks(groups, wanted)
+        order = np.argsort(wanted)
+        ascending = wanted[order]
+        bounds = np.searchsorted(ascending, self._starts).tolist()
+        chosen = []
+        for part, (low, high) in enumerate(pairwise([*bounds, len(wanted)])):
+            if low < high:
+                chosen.append(_seen(self._parts[part], ascending[low:high] - self._starts[part]))
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return concat_blocks(chosen).take(places)
 
     def _clean_up(self) -> None:
         """Let go of what has left. Rows move once for each buffer's worth that arrives: constant cost."""
         held = self._rows(self._slots)
-        self._kept = list(map(self._arrival, self._slots))
+        self._kept = self._arrivals()
         self._parts, self._starts, self._total = [], [], 0
         self._add(held)
         self._slots = list(range(len(held)))
@@ -133,29 +137,39 @@ class ShuffleBarrier(Barrier):
         if self._left < self._told + self._size:
             return None
         self._told = self._left
-        return [self._left, [self._arrived - self._arrival(number) for number in self._slots]]
+        return [self._left, (self._arrived - self._arrivals()).tolist()]
 
     def held(self) -> tuple[int, ...]:
-        return (self._arrived - min(map(self._arrival, self._slots), default=self._arrived),)
+        return (int(self._arrived - self._arrivals().min(initial=self._arrived)),)
 
-    def _arrival(self, number: int) -> int:
-        """How many had arrived before row `number`."""
-        return self._kept[number] if number < len(self._kept) else self._arrived - (self._total - number)
+    def _arrivals(self) -> Indices:
+        """How many had arrived before each row that is held."""
+        rows = np.array(self._slots, dtype=np.int64)
+        arrivals = rows + (self._arrived - self._total)
+        is_kept = rows < len(self._kept)
+        arrivals[is_kept] = self._kept[rows[is_kept]]
+        return arrivals
 
     def restore(self, carry: list[Any]) -> None:
         self._left, ages = carry
         self._told = self._left
         oldest = max(ages, default=0)
-        self._kept = sorted(oldest - age for age in ages)
-        row_of = {arrival: row for row, arrival in enumerate(self._kept)}
-        self._slots = [row_of[oldest - age] for age in ages]
+        arrivals = oldest - np.array(ages, dtype=np.int64)
+        self._kept = np.sort(arrivals)
+        self._slots = np.searchsorted(self._kept, arrivals).tolist()
 
     def refill(self, source: int, block: Block, scope: Scope) -> None:
         """Of the elements since the oldest that is held, those that are."""
         first, self._arrived = self._arrived, self._arrived + len(block)
-        low, high = bisect_left(self._kept, first), bisect_left(self._kept, self._arrived)
+        low, high = np.searchsorted(self._kept, [first, self._arrived]).tolist()
         if low < high:
-            self._add(block.take(np.array(self._kept[low:high], dtype=np.int64) - first))
+            self._add(block.take(self._kept[low:high] - first))
+
+
+def _seen(block: Block, rows: Indices) -> Block:
+    """Some rows of a block on the way to a copy of them: bytes in buffers stay where they are."""
+    columns = tuple(c.shared(rows) if isinstance(c, PackedColumn) else c.take(rows) for c in block.columns)
+    return Block(block.structure, columns, block.origins.take(rows))
 
 
 class PermutationBarrier(Barrier):
