@@ -37,7 +37,7 @@ class Origins(Protocol):
 class SourceLabel(str):
     """The verb and line of a source that can say where an element lies: `place(index)`, None where it cannot.
 
-    Sent to another process it is its text alone. Cost of `place`: of a look into files; asked for by an error.
+    Sent to another process it is its text alone. Cost of `place`: of a look into files, so `describe` leaves it out.
     """
 
     __slots__ = ("place",)
@@ -71,9 +71,7 @@ class SourceOrigins:
         return SourceOrigins(self.number, self.label, self.index[indices])
 
     def describe(self, row: int) -> str:
-        index = int(self.index[row])
-        place = self.label.place(index) if isinstance(self.label, SourceLabel) else None
-        return f"element {index} of {self.label}" + (f" ({place})" if place else "")
+        return f"element {self.index[row]} of {self.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +241,20 @@ class MixedOrigins:
 
     def describe(self, row: int) -> str:
         return self.parts[int(self.part[row])].describe(int(self.row[row]))
+
+
+def place_of(origins: Origins, row: int) -> str | None:
+    """Where an element lies, if its source can say. For errors that end a run: it may take a look into files."""
+    while not isinstance(origins, SourceOrigins):
+        if isinstance(origins, MixedOrigins):
+            origins, row = origins.parts[int(origins.part[row])], int(origins.row[row])
+        elif isinstance(origins, ZipOrigins):
+            origins = origins.parts[0]
+        elif isinstance(origins, PassOrigins | ChildOrigins | RowOrigins):
+            origins = origins.inner
+        else:
+            return None
+    return origins.label.place(int(origins.index[row])) if isinstance(origins.label, SourceLabel) else None
 
 
 def concat_origins(parts: Sequence[Origins]) -> Origins:

@@ -26,7 +26,7 @@ from penstock.block.columns import (
     kept_apart,
     object_array,
 )
-from penstock.block.origin import NOWHERE, Origins, RowOrigins
+from penstock.block.origin import NOWHERE, Origins, RowOrigins, place_of
 from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
 from penstock.block.tree import LEAF, Structure, structure_of
@@ -187,9 +187,11 @@ def user_error(
     node: Node, block: Block, row: int, error: Exception, *, kind: str = "the function", remedy: str | None = None
 ) -> UserFunctionError:
     """What a function of `node` raised on row `row`, told with the element's origin and value and the verb's line."""
+    place = place_of(block.origins, row)
+    origin = f"{block.describe(row)} ({place})" if place else block.describe(row)
     wrapped = UserFunctionError(
         f"{kind} raised {type(error).__name__}: {error}",
-        where=f"{node.label}, {block.describe(row)}, value {preview(block.element(row))}",
+        where=f"{node.label}, {origin}, value {preview(block.element(row))}",
         remedy=remedy,
     )
     wrapped.__cause__ = error
