@@ -247,7 +247,8 @@ def place_of(origins: Origins, row: int) -> str | None:
     """Where an element lies, if its source can say. For errors that end a run: it may take a look into files."""
     while not isinstance(origins, SourceOrigins):
         if isinstance(origins, MixedOrigins):
-            origins, row = origins.parts[int(origins.part[row])], int(origins.row[row])
+            part, row = int(origins.part[row]), int(origins.row[row])
+            origins = origins.parts[part]
         elif isinstance(origins, ZipOrigins):
             origins = origins.parts[0]
         elif isinstance(origins, PassOrigins | ChildOrigins | RowOrigins):
