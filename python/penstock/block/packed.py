@@ -44,9 +44,14 @@ class Scattered(NamedTuple):
         starts, stops = self.starts[which], self.stops[which]
         if self.numbers is None:
             return Scattered(self.buffers, None, starts, stops)
-        used, numbers = np.unique(self.numbers[which], return_inverse=True)
+        numbers = self.numbers[which]
+        used = np.flatnonzero(np.bincount(numbers, minlength=len(self.buffers)))
+        if len(used) == len(self.buffers) > 1:
+            return Scattered(self.buffers, numbers, starts, stops)
         buffers = tuple(self.buffers[number] for number in used.tolist()) or self.buffers[:1]
-        return Scattered(buffers, numbers.astype(np.int64, copy=False) if len(used) > 1 else None, starts, stops)
+        places = np.zeros(len(self.buffers), dtype=np.int64)
+        places[used] = np.arange(len(used))
+        return Scattered(buffers, places[numbers] if len(used) > 1 else None, starts, stops)
 
 
 def packed_objects(rows: Scattered) -> list[bytes]:

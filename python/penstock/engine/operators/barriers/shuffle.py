@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.block.block import Block, concat_blocks
 from penstock.block.columns import Indices, PackedColumn
@@ -44,61 +44,70 @@ class ShuffleBarrier(Barrier):
         self._parts: list[Block] = []  # what arrived since the last clean-up, and what was held then
         self._starts: list[int] = []  # the number of each part's first row
         self._total = 0
-        self._slots: list[int] = []  # the numbers of the rows held
+        self._slots = _NO_ROWS  # the numbers of the rows held
         self._left = 0
         self._told = 0  # how many had left when `carry` told last
         self._arrived = 0
         self._kept = _NO_ROWS  # of the first rows, as kept by the last clean-up: how many had arrived before each
 
-    def _draws(self, count: int) -> list[int]:
+    def _draws(self, count: int) -> NDArray[np.uint64]:
         """`count` 32-bit draws, those of the next elements to leave."""
         ids = np.arange(self._left, self._left + count, dtype=np.uint64)
         self._left += count
-        words: list[int] = philox(self._key, ids, 0, 1)[:, 0].tolist()
-        return words
+        return philox(self._key, ids, 0, 1)[:, 0].astype(np.uint64)
 
     def push(self, source: int, block: Block, scope: Scope) -> list[Block]:
         if not len(block):
             return []
-        first, slots = self._total, self._slots
+        arriving = np.arange(self._total, self._total + len(block), dtype=np.int64)
         self._add(block)
         self._arrived += len(block)
-        arrivals = iter(range(first, self._total))
-        slots.extend(islice(arrivals, max(0, self._first - len(slots))))
-        leaving = self._while_filling(arrivals) if len(slots) < self._size else []
-        rest = list(arrivals)
-        for arriving, draw in zip(rest, self._draws(len(rest)), strict=True):
-            slot = (draw * len(slots)) >> 32
-            leaving.append(slots[slot])
-            slots[slot] = arriving
-        gone = [self._rows(leaving)] if leaving else []
+        early: list[int] = []
+        if len(self._slots) < self._size:
+            early, arriving = self._while_filling(arriving.tolist())
+        leaving = np.concatenate([np.array(early, dtype=np.int64), self._exchanged(arriving)])
+        gone = [self._rows(leaving)] if len(leaving) else []
         if self._total > 2 * self._size + _BLOCK_ELEMENTS:
             self._clean_up()
         return gone
 
-    def _while_filling(self, arrivals: Iterator[int]) -> list[int]:
-        """What leaves before the buffer is full: one for each that makes it grow."""
-        leaving: list[int] = []
-        slots = self._slots
-        for arriving in arrivals:
-            if len(slots) - self._first <= self._left:
-                slots.append(arriving)
-                if len(slots) == self._size:
-                    break
-                continue
-            slot = (self._draws(1)[0] * len(slots)) >> 32
-            leaving.append(slots[slot])
-            slots[slot] = arriving
+    def _exchanged(self, arriving: Indices) -> Indices:
+        """What leaves a full buffer for these, one for each: what its slot held before, or came to hold just now."""
+        if not len(arriving):
+            return arriving
+        chosen = (self._draws(len(arriving)) * np.uint64(len(self._slots)) >> np.uint64(32)).astype(np.int64)
+        order = np.argsort(chosen, kind="stable")
+        again = np.flatnonzero(chosen[order[1:]] == chosen[order[:-1]])
+        leaving: Indices = self._slots[chosen]
+        leaving[order[again + 1]] = arriving[order[again]]
+        last = np.ones(len(order), dtype=bool)
+        last[again] = False
+        self._slots[chosen[order[last]]] = arriving[order[last]]
         return leaving
+
+    def _while_filling(self, arriving: list[int]) -> tuple[list[int], Indices]:
+        """What leaves before the buffer is full, one for each that makes it grow; and who comes once it is."""
+        slots = [*self._slots.tolist(), *arriving[: max(0, self._first - len(self._slots))]]
+        leaving: list[int] = []
+        place = len(slots) - len(self._slots)
+        while place < len(arriving) and len(slots) < self._size:
+            if len(slots) - self._first <= self._left:
+                slots.append(arriving[place])
+            else:
+                slot = (int(self._draws(1)[0]) * len(slots)) >> 32
+                leaving.append(slots[slot])
+                slots[slot] = arriving[place]
+            place += 1
+        self._slots = np.array(slots, dtype=np.int64)
+        return leaving, np.array(arriving[place:], dtype=np.int64)
 
     def _add(self, block: Block) -> None:
         self._parts.append(block)
         self._starts.append(self._total)
         self._total += len(block)
 
-    def _rows(self, numbers: list[int]) -> Block:
+    def _rows(self, wanted: Indices) -> Block:
         """The rows of these numbers, in this order. Bytes in buffers are copied once for all parts."""
-        wanted = np.array(numbers, dtype=np.int64)
         order = np.argsort(wanted)
         ascending = wanted[order]
         bounds = np.searchsorted(ascending, self._starts).tolist()
@@ -116,19 +125,19 @@ class ShuffleBarrier(Barrier):
         self._kept = self._arrivals()
         self._parts, self._starts, self._total = [], [], 0
         self._add(held)
-        self._slots = list(range(len(held)))
+        self._slots = np.arange(len(held), dtype=np.int64)
 
     def finish(self, source: int, scope: Scope) -> list[Block]:
         self.wants = None
-        slots, self._slots = self._slots, []
+        slots, self._slots = self._slots.tolist(), _NO_ROWS
         order: list[int] = []
-        for draw in self._draws(len(slots)):
+        for draw in self._draws(len(slots)).tolist():
             slot = (draw * len(slots)) >> 32
             order.append(slots[slot])
             slots[slot] = slots[-1]
             slots.pop()
         starts = range(0, len(order), _BLOCK_ELEMENTS)
-        gone = [self._rows(order[start : start + _BLOCK_ELEMENTS]) for start in starts]
+        gone = [self._rows(np.array(order[start : start + _BLOCK_ELEMENTS], dtype=np.int64)) for start in starts]
         self._parts = []
         return gone
 
@@ -144,7 +153,7 @@ class ShuffleBarrier(Barrier):
 
     def _arrivals(self) -> Indices:
         """How many had arrived before each row that is held."""
-        rows = np.array(self._slots, dtype=np.int64)
+        rows = self._slots
         arrivals = rows + (self._arrived - self._total)
         is_kept = rows < len(self._kept)
         arrivals[is_kept] = self._kept[rows[is_kept]]
@@ -156,7 +165,7 @@ class ShuffleBarrier(Barrier):
         oldest = max(ages, default=0)
         arrivals = oldest - np.array(ages, dtype=np.int64)
         self._kept = np.sort(arrivals)
-        self._slots = np.searchsorted(self._kept, arrivals).tolist()
+        self._slots = np.searchsorted(self._kept, arrivals)
 
     def refill(self, source: int, block: Block, scope: Scope) -> None:
         """Of the elements since the oldest that is held, those that are."""
