@@ -25,8 +25,8 @@ from penstock.model.limits import limits
 from penstock.model.predict import predict
 from penstock.telemetry.trace import Trace
 
-CASES, SEED, ROUNDS, SECONDS = 60, 6, 3, 0.5
-PROCESSES_S = 3.0  # two interpreters start in the first one
+CASES, SEED, ROUNDS, SECONDS = 54, 6, 3, 0.5
+PROCESSES_S = 2.5  # two interpreters start in the first one
 _FEWEST_STEPS, _LONGEST_S = 12, 4.0
 
 

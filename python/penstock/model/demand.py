@@ -9,9 +9,12 @@ Source: P. Denning, J. Buzen, "The Operational Analysis of Queueing Network Mode
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from penstock.machine.readings import Host
+from penstock.model.holding import held_and_waited
 from penstock.model.visits import batch_of, done_of, rows_of, verbs_of
 from penstock.telemetry.trace import StageTrace, StepTrace, Trace
 
@@ -114,10 +117,11 @@ def demands(trace: Trace) -> Demands:
     """The demands that a run shows. Cost: microseconds."""
     steps, done = verbs_of(trace), done_of(trace)
     batch = batch_of(trace)
+    gil = held_and_waited(trace, [step for own in steps.values() for step in own])
     found = Demands(
         rate=measured_rate(trace),
         batch=batch,
-        stages=tuple(_stage(stage, steps[stage.id], done.get(stage.id, 0.0)) for stage in trace.stages),
+        stages=tuple(_stage(stage, steps[stage.id], done.get(stage.id, 0.0), gil) for stage in trace.stages),
         trainer_s=trainer_step_s(trace) / batch,
         trainer_cpu_s=(trace.consumer.cpu_s or 0.0) / rows_of(trace) if rows_of(trace) else 0.0,
         delivered_bytes=_delivered_bytes(trace, steps, batch),
@@ -181,7 +185,11 @@ def trainer_step_s(trace: Trace) -> float:
     return consumer.between_s / max(1, consumer.steps - 1)
 
 
-def _stage(stage: StageTrace, steps: list[StepTrace], done: float) -> StageDemand:
+Gil: TypeAlias = Mapping[str, tuple[float, float]]
+"""By step id: seconds it was held, and waited for."""
+
+
+def _stage(stage: StageTrace, steps: list[StepTrace], done: float, gil: Gil) -> StageDemand:
     return StageDemand(
         id=stage.id,
         label=stage.label,
@@ -189,16 +197,14 @@ def _stage(stage: StageTrace, steps: list[StepTrace], done: float) -> StageDeman
         workers=max(1, stage.workers),
         serial=stage.serial,
         executor=stage.executor,
-        steps=tuple(_step(step, stage, done) for step in steps) if done else (),
+        steps=tuple(_step(step, done, *gil[step.id]) for step in steps) if done else (),
         inputs=stage.inputs,
         rows_per_task=stage.task_rows,
     )
 
 
-def _step(step: StepTrace, stage: StageTrace, done: float) -> StepDemand:
-    in_gil = 0.0 if step.gil_s is None or stage.executor == "processes" else step.gil_s
-    held_s = min(in_gil, step.cpu_s)  # the rest of it is waiting: for the GIL, others held it
-    idle_s = max(0.0, step.busy_s - step.cpu_s - (in_gil - held_s) - (step.queued_s or 0.0), step.storage_s)
+def _step(step: StepTrace, done: float, held_s: float, waited_s: float) -> StepDemand:
+    idle_s = max(0.0, step.busy_s - step.cpu_s - waited_s - (step.queued_s or 0.0), step.storage_s)
     return StepDemand(
         id=step.id,
         label=step.label,

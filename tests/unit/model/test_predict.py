@@ -35,7 +35,7 @@ CASES: list[tuple[str, Trace, list[Change], float]] = [
     ("nothing", SLEEPING, [], 100.0),
     ("twice the workers of what waits", SLEEPING, [Workers(stage="0", workers=4)], 200.0),
     ("by the label of a step", SLEEPING, [Workers(stage="map", workers=1)], 50.0),
-    ("so many that the CPU binds", SLEEPING, [Workers(stage="0", workers=1000)], 10000.0),
+    ("so many that the GIL binds", SLEEPING, [Workers(stage="0", workers=1000)], 5000.0),
     ("a slower trainer", SLEEPING, [TrainerStep(seconds=0.2)], 50.0),
     ("workers and a slower trainer", SLEEPING, [Workers(stage="0", workers=8), TrainerStep(seconds=0.05)], 200.0),
     ("workers under the GIL", HOLDING, [Workers(stage="0", workers=4)], 100.0),
