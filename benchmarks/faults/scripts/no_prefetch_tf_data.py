@@ -1,0 +1,27 @@
+"""The next batch is begun when it is asked for, so model and input take turns. `python no_prefetch_tf_data.py`."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+from accelerator import Accelerator
+from photographs import photographs
+
+
+def load(path):
+    image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+    return tf.image.resize(image, (224, 224))
+
+
+def main() -> None:
+    paths = photographs(2000, 300, 400)
+    dataset = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths), seed=0)
+    dataset = dataset.map(load, num_parallel_calls=2)
+    dataset = dataset.batch(16)  # the fault
+    accelerator = Accelerator(step_s=0.015)
+    for batch in dataset:  # the fault
+        accelerator.step(batch)
+    print(accelerator)
+
+
+if __name__ == "__main__":
+    main()
