@@ -81,6 +81,10 @@ FOUND: dict[str, tuple[str, Trace]] = {
         "no_parallelism",
         ours(0.2, stages=(stage(workers=1, said=True),), steps=(step(busy_s=20.0),), samples=samples(0.12)),
     ),
+    "ours: one worker ahead, somewhat too slow": (
+        "no_parallelism",
+        ours(0.02, stages=(stage(workers=1, said=True),), steps=(step(busy_s=6.8),), samples=samples(0.12)),
+    ),
     "ours: inline": (
         "no_prefetch",
         ours(0.04, stages=(stage(workers=1, executor="inline"),), steps=(step(busy_s=4.0),), samples=samples(0.12)),

@@ -1,8 +1,8 @@
 """One worker makes every element, although the machine has cores to spare.
 
-Found where the input binds, the stage to blame has one worker, and making a batch takes longer than the trainer's own
-step: working ahead of it would not be enough (that is `no_prefetch`). The one worker is the user's word, or a function
-that must run in order because it may not be pure; the advice differs.
+Found where the input binds, the stage to blame has one worker, and working ahead is not enough: it is done already, or
+making a batch takes longer than the trainer's own step (else it is `no_prefetch`). The one worker is the user's word,
+or a function that must run in order because it may not be pure; the advice differs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
 from penstock.diagnose.steps import core_use, integer, line_of, own_use
+from penstock.diagnose.turns import is_hidden_by_working_ahead, is_taking_turns
 from penstock.model.predict import Workers
 
 _ONE_AT_A_TIME = ("num_workers", "worker_count", "workers", "num_parallel_calls")
@@ -23,7 +24,8 @@ def find(case: Case) -> Finding | None:
     if not case.is_input_bound or workers is None or workers > 1 or case.trace.host.cpus < 2:
         return None
     used, cores = own_use(case.trace), core_use(case.trace)
-    if (used is not None and used > _USED_UP) or is_hidden_by_working_ahead(case):
+    is_hidden = is_taking_turns(case.trace) and is_hidden_by_working_ahead(case)
+    if is_hidden or (used is not None and used > _USED_UP):
         return None
     stage, trace = case.stage, case.trace
     if stage is not None and stage.serial and not stage.said:
@@ -52,8 +54,3 @@ def workers_of(case: Case) -> int | None:
     if any(name in case.trace.settings for name in _ONE_AT_A_TIME) or case.trace.source == "iterable":
         return 0  # it was asked for, and nothing was said
     return case.stage.workers if case.stage is not None else None
-
-
-def is_hidden_by_working_ahead(case: Case) -> bool:
-    """Whether the input alone, one element at a time, is as fast as the trainer: they only must not take turns."""
-    return 2 * case.waiting.seconds <= case.waiting.total_s

@@ -10,9 +10,9 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.rules.no_parallelism import is_hidden_by_working_ahead, workers_of
-from penstock.diagnose.steps import integer, loader_of
-from penstock.telemetry.trace import Trace
+from penstock.diagnose.rules.no_parallelism import workers_of
+from penstock.diagnose.steps import loader_of
+from penstock.diagnose.turns import is_hidden_by_working_ahead, is_taking_turns
 
 _READY = 0.2
 _INLINE = 'leave Options(executor="inline") out: Penstock then works ahead by itself'
@@ -36,27 +36,3 @@ def find(case: Case) -> Finding | None:
             Fact("the trainer's own work", (waiting.total_s - waiting.seconds) / max(waiting.steps, 1), "s"),
         ),
     )  # fmt: skip
-
-
-def is_taking_turns(trace: Trace) -> bool:
-    """Whether the loader is known to make nothing before it is asked."""
-    match trace.source:
-        case "penstock":
-            return bool(trace.stages) and all(stage.executor == "inline" for stage in trace.stages)
-        case "tf.data":
-            return _tf_data(trace)
-        case "torch":
-            return integer(trace, "num_workers") == 0
-        case "grain":
-            return integer(trace, "worker_count", "num_workers") == 0
-        case "keras":
-            return integer(trace, "workers") in (0, None) and "workers" in trace.settings
-        case "iterable":
-            return True
-
-
-def _tf_data(trace: Trace) -> bool:
-    """tf.data works ahead only where it was told to: by a prefetch next to the trainer."""
-    if "prefetch" in trace.settings:
-        return trace.settings["prefetch"] in (None, 0, False)
-    return bool(trace.nodes) and trace.nodes[0].verb != "prefetch"
