@@ -28,6 +28,8 @@ NAMES = (
     "compare.images_uint8",
     "compare.images_large",
     "compare.images_png",
+    "compare.au",
+    "faults",
     "model.prediction",
     "tune.recovery",
 )

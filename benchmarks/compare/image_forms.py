@@ -32,13 +32,14 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """epochs: in one repetition, as one stream. is_random: regions and flips; else the middle."""
+    """epochs: in one repetition, as one stream. is_random: regions and flips; else the middle. batch: images in one."""
 
     what: str
     corpus: Corpus
     epochs: int
     is_random: bool = True
     dtype: str = "float32"
+    batch: int = BATCH
 
     @property
     def is_jpeg(self) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.compare.image_corpus import listing
 from benchmarks.compare.image_eager import Load, opencv, pillow
-from benchmarks.compare.image_forms import AREA, BATCH, CENTRE, CORES, MEAN, RATIO, SIDE, STD, Form
+from benchmarks.compare.image_forms import AREA, CENTRE, CORES, MEAN, RATIO, SIDE, STD, Form
 
 Batches = Callable[[], Iterable[tuple[Any, Any]]]
 
@@ -45,7 +45,7 @@ def penstock(form: Form) -> Batches:
 
     load = validation if not form.is_random else train_bytes if form.dtype == "uint8" else train
     files = ps.Dataset.from_folder(str(form.corpus.place))
-    dataset = files.shuffle().repeat(form.epochs).map(load).batch(BATCH).prefetch(ps.AUTOTUNE)
+    dataset = files.shuffle().repeat(form.epochs).map(load).batch(form.batch).prefetch(ps.AUTOTUNE)
     return lambda: iter(dataset)
 
 
@@ -84,7 +84,7 @@ def tf_data(form: Form) -> Batches:
     options = tf.data.Options()
     options.deterministic = False
     dataset = tf.data.Dataset.from_tensor_slices((paths, labels)).shuffle(len(paths)).repeat(form.epochs)
-    dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(BATCH).prefetch(tf.data.AUTOTUNE)
+    dataset = dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE).batch(form.batch).prefetch(tf.data.AUTOTUNE)
     dataset = dataset.with_options(options)
     return dataset.as_numpy_iterator
 
@@ -105,7 +105,7 @@ def dali(form: Form) -> Batches:
             contents, device=device, rel_start=(edge, edge), rel_shape=(CENTRE, CENTRE), axis_names="HW"
         )
 
-    @pipeline_def(batch_size=BATCH, num_threads=CORES, device_id=None, prefetch_queue_depth=depth)
+    @pipeline_def(batch_size=form.batch, num_threads=CORES, device_id=None, prefetch_queue_depth=depth)
     def graph() -> Any:
         contents, numbers = fn.readers.file(files=paths, labels=labels, random_shuffle=True, initial_fill=len(paths))
         images = fn.resize(decoded(contents), size=(SIDE, SIDE), interp_type=types.INTERP_LINEAR, antialias=False)
@@ -118,10 +118,10 @@ def dali(form: Form) -> Batches:
 
     pipeline = graph()
     pipeline.build()
-    assert form.epochs * len(paths) % BATCH == 0, "DALI fills the last batch up"
+    assert form.epochs * len(paths) % form.batch == 0, "DALI fills the last batch up"
 
     def batches() -> Iterator[tuple[Any, Any]]:
-        total = form.epochs * len(paths) // BATCH
+        total = form.epochs * len(paths) // form.batch
         for _ in range(min(depth, total)):
             pipeline.schedule_run()
         for batch in range(total):
@@ -157,7 +157,7 @@ def _torch(form: Form, load: Load) -> Batches:
 
     images = Images()
     stream = RandomSampler(images, num_samples=form.epochs * len(paths))
-    loader = DataLoader(images, BATCH, sampler=stream, num_workers=CORES, persistent_workers=True)
+    loader = DataLoader(images, form.batch, sampler=stream, num_workers=CORES, persistent_workers=True)
     return lambda: iter(loader)
 
 
@@ -172,7 +172,9 @@ def grain_opencv(form: Form) -> Batches:
 
     rows = grain.MapDataset.range(len(paths)).seed(0).shuffle().repeat(form.epochs).random_map(row)
     # 16 threads, Grain's default, cost 15 % of the rate on two cores; whole batches made in threads, 7 %
-    loader = rows.to_iter_dataset(grain.ReadOptions(num_threads=2 * CORES, prefetch_buffer_size=2 * BATCH)).batch(BATCH)
+    loader = rows.to_iter_dataset(grain.ReadOptions(num_threads=2 * CORES, prefetch_buffer_size=2 * form.batch)).batch(
+        form.batch
+    )
     return lambda: iter(loader)
 
 
@@ -195,8 +197,8 @@ def pool_opencv(form: Form) -> Batches:
         generator = np.random.default_rng()
         order = np.concatenate([generator.permutation(len(paths)) for _ in range(form.epochs)]).tolist()
         started: collections.deque[Any] = collections.deque()
-        for first in range(0, len(order), BATCH):
-            started.append(start(order[first : first + BATCH]))
+        for first in range(0, len(order), form.batch):
+            started.append(start(order[first : first + form.batch]))
             if len(started) > ahead:
                 yield _finished(started.popleft())
         while started:
