@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 
 from benchmarks.faults.examine import Examined, examine
-from benchmarks.faults.table import FAULTS, HEALTHY, Planted
+from benchmarks.faults.table import FAULTS, HEALTHY, SCRIPTS, Planted
 from benchmarks.harness import Result
 
 _NEEDS = {"tf_data": "tensorflow", "keras": "tensorflow", "torch": "torch", "jax": "jax"}
@@ -24,15 +25,15 @@ def run(rounds: int) -> Result:
     return judge(FAULTS + HEALTHY)
 
 
-def judge(scripts: Iterable[Planted]) -> Result:
-    """The table of what was said of each script, and how many were named."""
+def judge(scripts: Iterable[Planted], keep: Path | None = None) -> Result:
+    """The table of what was said of each script, and how many were named. keep: a folder for the traces."""
     present, absent = [], []
     for planted in scripts:
         needed = _NEEDS.get(planted.loader)
         (present if needed is None or importlib.util.find_spec(needed) else absent).append(planted)
     examined = []
     for planted in present:
-        examined.append(examine(planted))
+        examined.append(examine(planted, keep))
         print(row(examined[-1]), flush=True)
     faults = [one for one in examined if one.planted.kinds]
     healthy = [one for one in examined if not one.planted.kinds]
@@ -54,7 +55,11 @@ def judge(scripts: Iterable[Planted]) -> Result:
 
 def row(one: Examined) -> str:
     """One line: the script, hit or miss, what was said first, the share of time in which the accelerator computed."""
-    said = one.why or "; ".join(f"{kind} ({blame})" for kind, blame in one.told[:2]) or f"{one.verdict}, no finding"
+    said = (
+        one.why
+        or "; ".join(f"{kind} ({blame.replace(f'{SCRIPTS}/', '')})" for kind, blame in one.told[:2])
+        or f"{one.verdict}, no finding"
+    )
     word = "hit" if one.is_right else "named" if one.is_named else "MISS" if one.planted.kinds else "ALARM"
     if not one.planted.kinds and one.is_right:
         word = "quiet"

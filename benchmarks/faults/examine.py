@@ -53,11 +53,11 @@ class Examined:
         return kind in self.planted.kinds and found is not None and int(found[1]) in self.planted.lines
 
 
-def examine(planted: Planted) -> Examined:
-    """Run the script under the doctor, in a process of its own."""
+def examine(planted: Planted, keep: Path | None = None) -> Examined:
+    """Run the script under the doctor, in a process of its own. keep: a folder for the trace."""
+    kept = [] if keep is None else ["--save-trace", str(keep / f"{planted.script}.json")]
+    command = [sys.executable, "-c", _PENSTOCK, "doctor", "--json", *kept, str(planted.path)]
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "report.json")
-        command = [sys.executable, "-c", _PENSTOCK, "doctor", "--json", str(report), str(planted.path)]
         began = time.perf_counter()
         try:
             done = subprocess.run(
@@ -65,13 +65,12 @@ def examine(planted: Planted) -> Examined:
             )
         except subprocess.TimeoutExpired:
             return Examined(planted, LIMIT_S, why=f"no end within {LIMIT_S} s")
-        seconds = time.perf_counter() - began
-        if done.returncode:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            return Examined(planted, seconds, why=f"it ended with {done.returncode}: {' '.join(last)}")
-        if not report.exists():
-            return Examined(planted, seconds, why="no report")
-        return _read(planted, seconds, json.loads(report.read_text()))
+    seconds = time.perf_counter() - began
+    last = done.stdout.strip().splitlines()[-1:]
+    if done.returncode or not last or not last[0].startswith("{"):
+        told = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        return Examined(planted, seconds, why=f"status {done.returncode}, no diagnosis: {' '.join(told)}")
+    return _read(planted, seconds, json.loads(last[0]))
 
 
 def _environment() -> dict[str, str]:
