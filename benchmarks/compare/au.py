@@ -101,9 +101,8 @@ def run(rounds: int) -> Result:
     """At most three rounds: one takes two minutes on a quiet machine."""
     rounds = min(rounds, 3)
     make(FORM.corpus)
-    lines = [
-        f"{'trainer, capacity / need':26} {'step ms':>8}  {'':16} {'AU':>6} {'all rounds':>20} {'CPU s / 1000 images':>20}"
-    ]
+    titles = f"{'trainer, capacity / need':26} {'step ms':>8}  {'':16} {'AU':>6}"
+    lines = [f"{titles} {'all rounds':>20} {'CPU s / 1000 images':>20}"]
     figures: dict[str, object] = {}
     cells: dict[tuple[str, float, str], list[tuple[float, float, float]]] = {}
     missing: dict[str, str] = {}
