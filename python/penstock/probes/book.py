@@ -61,12 +61,12 @@ class Book:
         self.current = None
         self.fetches.clear()
 
-    def recording(self, owner: Any, source: Source, name: str) -> Recording:
-        """The recording of the loader `owner`, one for all of its passes.
+    def recording(self, owner: Any, source: Source, name: str, place: str = "") -> Recording:
+        """The recording of the loader `owner`, one for all of its passes. place: where it was written; else this line.
 
         A loader that was made anew at the same line after the last one was gone goes on with its recording.
         """
-        place = user_place()
+        place = place or user_place()
         label = f"{name} at {place}" if place else name
         for known, ref in zip(self.recordings, self._owners, strict=True):
             if ref() is owner:

@@ -58,16 +58,21 @@ class Iterators:
         kind.__init__, kind.__next__, kind._finish = made, asked, finished
 
     def _tell(self, iterator: Any) -> None:
+        told = self._with(self._told.get(id(iterator._penstock_recording)), iterator)
+        if told is not None:
+            self._told[id(iterator._penstock_recording)] = told
+
+    def _with(self, told: Trace | None, iterator: Any) -> Trace | None:
         trace = iterator.trace()
-        if trace.consumer.requests:
-            key = id(iterator._penstock_recording)
-            self._told[key] = add_traces(self._told[key], trace) if key in self._told else trace
+        if not trace.consumer.requests:
+            return told
+        return trace if told is None else add_traces(told, trace)
 
     def _entry(self, recording: Recording) -> Entry:
-        for iterator in [one for one in self._open if one._penstock_recording is recording]:
-            self._open.discard(iterator)
-            self._tell(iterator)
+        """As of now: it is asked while the script runs, too, and an open iterator goes on."""
         noted, own = recording.trace(), self._told.get(id(recording))
+        for iterator in [one for one in self._open if one._penstock_recording is recording]:
+            own = self._with(own, iterator)
         if own is None:
             return Entry(noted)
         return Entry(

@@ -76,7 +76,11 @@ def _node(dataset: Any, verb: str, inputs: list[str]) -> NodeTrace:
     if verb in ("map", "interleave") and "num_parallel_calls" not in facts:
         facts["num_parallel_calls"] = None
     draws = verb in ("shuffle", "random") or any(_RANDOM.match(op) for op in ops)
-    label = f"{verb} of {label_of(function)}" if function is not None else verb
+    place = getattr(dataset, "_penstock_place", "")
+    of = f" of {label_of(function)}" if function is not None else ""
+    label = f"{verb} at {place}" if place else verb + of
+    if of:
+        facts["function"] = label_of(function)
     return NodeTrace(
         id=str(id(dataset)), verb=verb, label=label, inputs=tuple(inputs), cardinality=_cardinality(dataset),
         draws=draws, facts=facts,

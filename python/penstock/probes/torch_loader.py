@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.probes.book import Book
 from penstock.probes.fetching import Fetches
-from penstock.probes.place import label_of
+from penstock.probes.place import is_users, label_of, user_place
 from penstock.probes.recording import Recording
 from penstock.probes.version import Releases
 from penstock.probes.worker import noting_worker
@@ -43,7 +43,12 @@ def patch_loader(module: Any, book: Book) -> None:
     if note:
         book.say(note)
     original_init, original_next, original_iter = base.__init__, base.__next__, loader.__iter__
-    original_fetcher = kind.create_fetcher
+    original_fetcher, original_loader_init = kind.create_fetcher, loader.__init__
+
+    @functools.wraps(original_loader_init)
+    def written(self: Any, *arguments: Any, **named: Any) -> None:
+        self._penstock_place = user_place()
+        original_loader_init(self, *arguments, **named)
 
     @functools.wraps(original_iter)
     def opened(self: Any) -> Any:
@@ -73,7 +78,8 @@ def patch_loader(module: Any, book: Book) -> None:
             fetcher.dataset = TimedDataset(dataset, fetches)
         return fetcher
 
-    loader.__iter__, base.__init__, base.__next__ = opened, made, asked
+    loader.__init__, loader.__iter__ = written, opened
+    base.__init__, base.__next__ = made, asked
     kind.create_fetcher = staticmethod(create_fetcher)
 
 
@@ -91,7 +97,7 @@ def _worker_id(module: Any) -> str:
 
 def recording_of(loader: Any, book: Book) -> Recording:
     """The recording of a DataLoader, with its settings."""
-    recording = book.recording(loader, "torch", type(loader).__name__)
+    recording = book.recording(loader, "torch", type(loader).__name__, getattr(loader, "_penstock_place", ""))
     if recording.stages:
         return recording
     dataset = loader.dataset
@@ -137,12 +143,13 @@ def recording_of(loader: Any, book: Book) -> Recording:
 
 
 def label_of_dataset(dataset: Any) -> str:
-    """`Photos.__getitem__ at train.py:12`."""
-    for name in ("__getitems__", "__getitem__", "__iter__"):
-        function = getattr(type(dataset), name, None)
-        if function is not None and hasattr(function, "__code__"):
-            return label_of(function, f"{type(dataset).__name__}.{name}")
-    return type(dataset).__name__
+    """`Photos.__getitem__ at train.py:12`: the user's own method, not one that was inherited from a library."""
+    kind = type(dataset)
+    named = {name: getattr(kind, name, None) for name in ("__getitems__", "__getitem__", "__iter__")}
+    written = {name: function for name, function in named.items() if hasattr(function, "__code__")}
+    users = (name for name, function in written.items() if is_users(function.__code__))
+    name = next(users, next(iter(written), None))
+    return kind.__name__ if name is None else label_of(written[name], f"{kind.__name__}.{name}")
 
 
 def _is_iterable(loader: Any) -> bool:

@@ -67,6 +67,9 @@ TORCH = {"num_workers": 4, "prefetch_factor": 2, "pin_memory": True, "persistent
 
 FOUND: dict[str, tuple[str, Trace]] = {
     "ours: decoding": ("slow_decode", ours(steps=(step(busy_s=70.0), op("decode_jpeg", 60.0), op("resize", 8.0)))),
+    "ours: decoding, fused with what follows": (
+        "slow_decode", ours(steps=(step(busy_s=70.0), op("fused.images", 64.0))),
+    ),
     "ours: decoding as a step": ("slow_decode", ours(steps=(step("decode_jpeg", 70.0),))),
     "ours: function": ("slow_function", ours()),
     "ours: storage": ("slow_storage", ours(steps=(step(busy_s=70.0, cpu_s=2.0, storage_s=60.0, storage_bytes=10**9),))),

@@ -14,6 +14,7 @@ from penstock.diagnose.steps import loader_of
 
 _LEAST = 3
 _LEAST_SHARE = 0.05
+_BATCHING = ("batch", "padded_batch", "ragged_batch", "bucket_by_sequence_length", "rebatch", "padded")
 _FIXES = {
     "penstock": "padded_batch with a fixed length, bucket_by_sequence_length with few buckets, pack, "
     'batch(drop_remainder=True) or batch(remainder="pad")',
@@ -41,11 +42,17 @@ def find(case: Case) -> Finding | None:
     if costs:
         facts.append(Fact("compiling, share of the run", share, "share"))
     return Finding(
-        kind="retrace", blame=loader_of(case.trace), confidence=_confidence(case, costs),
+        kind="retrace", blame=_shaping(case), confidence=_confidence(case, costs),
         claim=f"{leaf or 'the input'} keeps changing shape: {len(retraces)} times so far",
         advice=(_FIXES.get(case.trace.source, "pad to a few fixed shapes, and drop or pad the last batch"),),
         evidence=tuple(facts), level="fault" if share >= _LEAST_SHARE else "hint",
     )  # fmt: skip
+
+
+def _shaping(case: Case) -> str:
+    """What gives batches their shape: the batching nearest the trainer, else the loader."""
+    batching = (node.label for node in case.trace.nodes if node.verb in _BATCHING)
+    return next(batching, loader_of(case.trace))
 
 
 def _confidence(case: Case, costs: list[float]) -> Confidence:

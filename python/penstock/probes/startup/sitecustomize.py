@@ -21,6 +21,7 @@ MODULES = frozenset(
     (
         "torch.utils.data.dataloader",
         "torch.utils.data._utils.worker",
+        "tensorflow.python.data.ops.dataset_ops",
         "tensorflow.python.data.ops.iterator_ops",
         "keras.src.backend.jax.trainer",
         "keras.src.backend.torch.trainer",
