@@ -145,7 +145,7 @@ def recording_of(loader: Any, book: Book) -> Recording:
 def label_of_dataset(dataset: Any) -> str:
     """`Photos.__getitem__ at train.py:12`: the user's own method, not one that was inherited from a library."""
     kind = type(dataset)
-    named = {name: getattr(kind, name, None) for name in ("__getitems__", "__getitem__", "__iter__")}
+    named: dict[str, Any] = {name: getattr(kind, name, None) for name in ("__getitems__", "__getitem__", "__iter__")}
     written = {name: function for name, function in named.items() if hasattr(function, "__code__")}
     users = (name for name, function in written.items() if is_users(function.__code__))
     name = next(users, next(iter(written), None))
