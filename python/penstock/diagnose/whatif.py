@@ -52,7 +52,8 @@ def _row(trace: Trace, now: float, words: str, change: Change) -> WhatIf:
 def _changes(trace: Trace) -> Iterator[tuple[str, Change]]:
     for stage in trace.stages:
         for workers in {max(trace.host.cpus, 2), 2 * max(stage.workers, 1)} - {stage.workers}:
-            if workers > stage.workers and not stage.serial and any(step.stage == stage.id for step in trace.steps):
+            is_free = not stage.serial or stage.said  # a number that was said may be said otherwise
+            if workers > stage.workers and is_free and any(step.stage == stage.id for step in trace.steps):
                 yield (
                     f"{workers} workers for {stage.label} (now {stage.workers})",
                     Workers(stage=stage.id, workers=workers),

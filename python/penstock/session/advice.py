@@ -19,7 +19,7 @@ _CURES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("with statement",), "open outside the function; penstock.io.read_file reads a file"),
     (("is a generator",), "flat_map, or return a tuple"),
     (("time.", "datetime", "environ", "getenv"), "read it once, outside the function"),
-    (("open",), "penstock.io.read_file"),
+    (("'open'", "io.open"), "penstock.io.read_file"),
     (("loops over a value",), "NumPy functions of the whole value; a loop over range(constant) is traced"),
     (("which has no rule for blocks",), "the functions listed in docs/reference/traced-functions.md"),
     (("not known to be pure", "changes"), _PARALLEL),

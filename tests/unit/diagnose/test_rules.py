@@ -206,6 +206,7 @@ HEALTHY = {
     "torch, busy device behind an upper bound": foreign(
         "torch", settings=TORCH, consumer=consumer(0.05, method="host wait"), samples=samples(used=lambda _: 0.97)
     ),
+    "torch, nothing told": foreign("torch", 0.0),
     "tf.data, fed": foreign("tf.data", 0.0, settings={"num_parallel_calls": None, "prefetch": None}),
     "keras, fed": foreign("keras", 0.0, settings={"workers": 1}),
     "iterable, fed": foreign("iterable", 0.001),
@@ -243,6 +244,12 @@ def test_elements_that_only_lost_their_core_are_no_tail() -> None:
     crowded = replace(TAIL, cpu_s=6.0)
     assert "heavy_tail" not in [one.kind for one in diagnose(ours(steps=(crowded,))).findings]
     assert "heavy_tail" in [one.kind for one in diagnose(ours(steps=(crowded,), samples=samples(0.2))).findings]
+
+
+def test_what_a_foreign_loader_was_told_counts_before_its_stage() -> None:
+    told = {"num_parallel_calls": -1, "prefetch": True}
+    trace = foreign("tf.data", 0.2, cores=0.9, settings=told, stages=(stage(workers=1),), steps=(step(busy_s=20.0),))
+    assert diagnose(trace).findings[0].kind == "slow_function"
 
 
 def test_cores_that_others_use_are_not_ours_to_spare() -> None:

@@ -46,8 +46,9 @@ def find(case: Case) -> Finding | None:
 
 def workers_of(case: Case) -> int | None:
     """How many workers make elements; 0 and 1 alike mean one at a time. None: not known."""
-    if case.stage is not None and case.step is not None:
-        return case.stage.workers if case.stage.executor != "inline" else 0
+    if case.trace.source == "penstock":
+        stage = case.stage
+        return None if stage is None else stage.workers if stage.executor != "inline" else 0
     told = integer(case.trace, *_ONE_AT_A_TIME)
     if told is not None:
         return case.trace.host.cpus if told < 0 else told
