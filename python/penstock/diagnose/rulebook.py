@@ -75,6 +75,7 @@ EXPLAINED: dict[str, frozenset[str]] = {
     "no_parallelism": frozenset({"slow_storage", "no_prefetch"}),
     "cores_taken": frozenset({"slow_storage", "straggler", "gil_bound", "no_prefetch"}),
     "heavy_tail": frozenset({"straggler"}),
+    "gil_bound": frozenset({"slow_storage", "straggler"}),
     "not_compiled": frozenset({"gil_bound"}),
     "sawtooth": frozenset({"no_prefetch"}),
 }

@@ -147,6 +147,13 @@ FOUND: dict[str, tuple[str, Trace]] = {
         "gil_bound",
         foreign("tf.data", cores=0.14, settings={"num_parallel_calls": -1, "prefetch": -1, "python_function": True}),
     ),
+    "tf.data: Python in its graph": (
+        "gil_bound",
+        foreign("tf.data", settings={"num_parallel_calls": -1, "prefetch": True}, steps=(
+            step(busy_s=40.0), op("PyFunc", 39.0), step("function", 4.0, label="count at train.py:3"),
+            op("python", 3.9, "count at train.py:3"),
+        )),
+    ),
     "tf.data: small buffer": (
         "small_shuffle_buffer", foreign("tf.data", 0.0, settings={"shuffle_buffer": 16, "batch_size": 64}),
     ),
@@ -250,6 +257,12 @@ def test_what_a_foreign_loader_was_told_counts_before_its_stage() -> None:
     told = {"num_parallel_calls": -1, "prefetch": True}
     trace = foreign("tf.data", 0.2, cores=0.9, settings=told, stages=(stage(workers=1),), steps=(step(busy_s=20.0),))
     assert diagnose(trace).findings[0].kind == "slow_function"
+
+
+def test_python_that_sleeps_holds_no_gil() -> None:
+    steps = (step(busy_s=40.0), op("PyFunc", 39.0), step("function", 4.0, label="f"), op("sleep", 3.9, "f"))
+    found = diagnose(foreign("tf.data", settings={"num_parallel_calls": -1, "prefetch": True}, steps=steps)).findings
+    assert "gil_bound" not in [one.kind for one in found]
 
 
 def test_cores_that_others_use_are_not_ours_to_spare() -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, line_of, node_of
+from penstock.diagnose.rules.slow_storage import is_reading
+from penstock.diagnose.steps import core_use, integer, line_of, node_of, ops_of, verbs_of
 from penstock.model.predict import Executor
 from penstock.telemetry.trace import StageTrace, StepTrace
 
@@ -27,7 +28,9 @@ def find(case: Case) -> Finding | None:
     """`gil_bound`, blaming the step, or the loader."""
     if not case.is_input_bound:
         return None
-    return _of_loader(case) if case.step is None else _of_step(case, case.step)
+    if case.step is None:
+        return _of_loader(case)
+    return _of_step(case, case.step) or _of_python_in_graph(case, case.step)
 
 
 def _of_step(case: Case, step: StepTrace) -> Finding | None:
@@ -55,6 +58,26 @@ def _of_step(case: Case, step: StepTrace) -> Finding | None:
         advice=tuple(advice), evidence=tuple(facts),
         confidence="medium" if step.gil_s is None else "high", level=case.level,
         predicted_gain=case.gain_after(Executor(step=step.id, executor="processes"), case.trace.host.cpus),
+    )  # fmt: skip
+
+
+def _of_python_in_graph(case: Case, step: StepTrace) -> Finding | None:
+    """tf.data's functions that call Python: as many as there are calls, one at a time. One that waits holds nothing."""
+    calls_s = sum(op.busy_s for op in ops_of(case.trace, step) if "PyFunc" in op.verb)
+    calls = integer(case.trace, "num_parallel_calls")
+    if calls_s < _MOST * step.busy_s or step.busy_s <= 0 or calls in (None, 0, 1):
+        return None
+    functions = [one for one in verbs_of(case.trace) if one.verb == "function"]
+    ops = [op for one in functions for op in ops_of(case.trace, one)]
+    waits_s = sum(op.busy_s for op in ops if op.verb == "sleep" or is_reading(op.verb))
+    if waits_s > _MOST * sum(op.busy_s for op in ops):
+        return None
+    blame = max(functions, key=lambda one: one.busy_s).label if functions else step.label
+    return Finding(
+        kind="gil_bound", blame=blame, claim=f"{blame} is Python in TensorFlow's threads: one call at a time works",
+        advice=(knob(case.trace, "processes"),), level=case.level,
+        predicted_gain=case.gain_up_to(case.trace.host.cpus),
+        evidence=(Fact("calls of Python, share of the step", min(calls_s / step.busy_s, 1.0), "share"),),
     )  # fmt: skip
 
 
