@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,9 @@ Part = tuple[LeafValues, ...]
 
 class OpenTables:
     """Parts of a table, one after another: `rows` of each. At most `cache_bytes` of them are kept.
+
+    A part goes once as many rows of it were taken as it has: an epoch needs it no more, its memory, still warm, is that
+    of the next, and to read it anew would cost no more a row than it did before.
 
     `load` gives a part as an Arrow table or record batch; `describe` says where a row of a part lies, for errors.
     `check` raises if the parts of these numbers may not be touched any more. `is_mapped`: what `load` gives lies in a
@@ -44,6 +48,8 @@ class OpenTables:
         self._describe = describe
         self._check = check
         self._is_mapped = is_mapped
+        self._lock = threading.Lock()
+        self._left = np.array(rows, dtype=np.int64)  # rows of each part to take until it goes
         self.cache: PartCache[int, Part] = PartCache(cache_bytes, self._load)
 
     def _load(self, part: int) -> tuple[Part, int]:
@@ -90,7 +96,18 @@ class OpenTables:
                 return _NONE, error
             found, earlier = self._chosen(positions[:stop])
             return found, error if earlier is None else earlier
+        self._count(numbers, np.bincount(places, minlength=len(numbers)))
         return _Chosen(parts, Picked.of(places, rows, len(parts))), None
+
+    def _count(self, numbers: Indices, taken: Indices) -> None:
+        """So many rows of these parts are taken; lets go of parts that have given all. What is mapped costs nothing."""
+        if self._is_mapped:
+            return
+        with self._lock:
+            self._left[numbers] -= taken
+            gone = numbers[self._left[numbers] <= 0]
+            self._left[gone] = (self._stops - self._starts)[gone]
+        self.cache.let_go(gone.tolist())
 
     def _first_that_fails(self, numbers: Indices, first: Indices) -> tuple[PenstockError | None, int]:
         """Of parts and their first places, the error of the one that comes first and cannot be read, and its place."""

@@ -36,6 +36,17 @@ class PartCache(Generic[Key, Piece]):
                 found[key] = self._loaded(key)
         return [found[key] for key in keys]
 
+    @property
+    def kept(self) -> int:
+        """How many pieces are held."""
+        return len(self._kept)
+
+    def let_go(self, keys: Sequence[Key]) -> None:
+        """Keep these no longer."""
+        with self._lock:
+            for key in keys:
+                self._bytes -= self._kept.pop(key, (None, 0))[1]
+
     def _claim(self, missing: Sequence[Key], found: dict[Key, Piece]) -> Key | None:
         """A key to read here; None where all that is missing has been found, or may have been by now."""
         with self._lock:

@@ -23,6 +23,7 @@ from penstock.errors import (  # noqa: E402
     StructureError,
     UnsupportedValueError,
 )
+from penstock.formats.part_cache import PartCache  # noqa: E402
 from penstock.graph.nodes import FormatRows  # noqa: E402
 from tests.unit.formats.tables import everything, plain, row  # noqa: E402
 
@@ -319,6 +320,25 @@ def test_shuffle_reads_each_row_group_once(write: Write) -> None:
     for start in range(0, 1000, 10):
         store.read(order[start : start + 10], BufferPool())
     assert store.cache.loads == 20
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_row_groups_go_when_their_rows_were_given(
+    write: Write, shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caches: list[PartCache[int, Any]] = []
+
+    class Watched(PartCache[int, Any]):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            caches.append(self)
+
+    monkeypatch.setattr("penstock.formats.arrow_tables.PartCache", Watched)
+    dataset = Dataset.from_parquet(write("parquet", pa.table({"n": range(100)}), rows=10))
+    dataset = dataset.shuffle(20) if shuffled else dataset
+    assert sorted(element["n"] for element in dataset) == [*range(100)]
+    assert sum(cache.loads for cache in caches) == 10
+    assert not any(cache.kept for cache in caches)
 
 
 def test_explain_tells_of_pieces(write: Write) -> None:
