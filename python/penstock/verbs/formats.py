@@ -38,8 +38,8 @@ class FormatVerbs(Verbs):
         """The rows of Parquet files, one file after another, as dicts of `columns` (None: all).
 
         Only these columns of a row group are read, when a row of it is wanted, and kept, as long as they fit into
-        `row_group_cache`, until its rows were given. `shuffle` visits row groups in random order and mixes as many as hold
-        its `buffer_size` rows (None: 128 MiB). `paths`: a path, a glob pattern, or a list of them.
+        `row_group_cache`, until its rows were given. `shuffle` visits row groups in random order, and mixes as many as
+        hold its `buffer_size` rows (None: 128 MiB). `paths`: a path, a glob pattern, or a list of them.
         `fill_null={"column": value}`: what takes the place of a null, which else is an error with column, file and row.
         `on_error="skip"`: rows that cannot be read are dropped and listed in `iterator.skipped`.
         Raises: MissingDependencyError: no pyarrow; ReadError, DecodeError: a file is missing, or no Parquet;
