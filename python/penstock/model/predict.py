@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from penstock.model.changes import CacheAfter, Change, Compiled, Executor, Prefetch, TrainerStep, Workers, changed
 from penstock.model.demand import Demands, demands
@@ -20,16 +21,18 @@ LEAST_FACTOR, MOST_FACTOR = 0.5, 1.25
 """How far the run may correct the model: beyond these, it shows something that the model does not have."""
 
 
-def predict(trace: Trace, change: Change | Iterable[Change] = ()) -> float:
+def predict(trace: Trace, change: Change | Iterable[Change] = (), others: float | None = None) -> float:
     """Elements/s after `change` (one or several, applied in order); 0.0 where the trace has too little to say.
 
     The model gives a number for the run as it was and one for it as it would be; the measured rate is scaled by their
     quotient, so that what the model misses in both cancels out. Error: benchmarks/model/prediction.py.
+    others: threads of other processes that will want a core (`Demands.others`); None: as many as in the trace.
     Raises: InvalidArgumentError: a change names a stage or step that the trace does not have.
     """
     before = after = demands(trace)
     for one in (change,) if isinstance(change, Change) else change:
         after = changed(after, one)
+    after = after if others is None else replace(after, others=others)
     expected = throughput(before)
     if expected <= 0:
         return 0.0

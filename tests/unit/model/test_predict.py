@@ -67,6 +67,12 @@ def test_predict_of_more_workers_adds_the_threads_they_need() -> None:
     assert predict(trace, Workers(stage="0", workers=4)) == pytest.approx(200.0)
 
 
+def test_predict_takes_other_processes_as_they_will_be() -> None:
+    trace = run(step("map", busy_s=20.0, cpu_s=20.0), stages=(stage(workers=2),), seconds=10.0)
+    assert predict(trace) == pytest.approx(100.0)
+    assert predict(trace, others=2.0) == pytest.approx(50.0)
+
+
 def test_predict_of_nothing_measured_is_nothing() -> None:
     assert predict(run()) == 0.0
 
