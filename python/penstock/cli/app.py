@@ -201,7 +201,7 @@ def doctor(  # noqa: PLR0917 - typer makes each an option, none but the first is
         seconds=seconds,
     )
     with one_line_errors():
-        status = run_doctor(request, Console(stderr=True))
+        status = run_doctor(request, Console(stderr=True, highlight=False))
     raise typer.Exit(status)
 
 

@@ -27,7 +27,7 @@ class Entry:
     trace: Trace
     fetches: Fetches | None = None
     dataset: str = ""
-    dataset_id: int = 0
+    dataset_ids: tuple[int, ...] = ()
 
 
 class Book:
@@ -80,6 +80,13 @@ class Book:
         self.recordings.append(made)
         self._owners.append(ref)
         return made
+
+    def adopt(self, recording: Recording, owner: Any) -> None:
+        """A recording that was made elsewhere is one of this process."""
+        if recording not in self.recordings:
+            self.began()
+            self.recordings.append(recording)
+            self._owners.append(weakref.ref(owner))
 
     def is_asking(self) -> bool:
         """Whether this thread is inside a request that is noted already."""
@@ -186,10 +193,14 @@ class Book:
     def _entry(self, recording: Recording) -> Entry:
         if id(recording) in self.others:
             return self.others[id(recording)]()
-        fetches = self.fetches.get(recording.dataset_id)
         samples = recording.samples
-        made = replace(
-            fetches or Fetches(), seen=seen_of(samples.spots), rounds=samples.rounds, interval_s=samples.interval_s,
+        made = Fetches(
+            recording.dataset, seen=seen_of(samples.spots), rounds=samples.rounds, interval_s=samples.interval_s,
             looking_s=self.looking_s(),
         )  # fmt: skip
-        return Entry(recording.trace(), made, recording.dataset, recording.dataset_id)
+        for number in recording.dataset_ids:
+            fetches = self.fetches.get(number)
+            if fetches is not None:
+                made.made.merge(fetches.made)
+                made.collate_s += fetches.collate_s
+        return Entry(recording.trace(), made, recording.dataset, tuple(recording.dataset_ids))

@@ -1,9 +1,9 @@
 """The probes of one process of a script under `penstock doctor`, and the files in which they leave what they noted.
 
 Traces are written when the process ends: at the end of the script, after an exception, `sys.exit`, `os._exit`, SIGINT
-or SIGTERM. Every ten seconds they are written too, for a process that is killed or crashes, where nothing can be done
-any more; such a trace says that it was cut. A forked child starts with nothing noted. Results of the script are not
-changed: probes call what they replace, with the same arguments, and hand on what it gives.
+or SIGTERM. Every ten seconds or more they are written too, for a process that is killed or crashes, where nothing can
+be done any more; such a trace says that it was cut. A forked child starts with nothing noted. Results of the script are
+not changed: probes call what they replace, with the same arguments, and hand on what it gives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from penstock.probes import compiling, grain_iterators, keras_fit, penstock_iterator, tf_data, torch_loader
+from penstock.probes import (
+    compiling,
+    grain_iterators,
+    keras_fit,
+    penstock_iterator,
+    tf_data,
+    torch_loader,
+    watched,
+)
 from penstock.probes.book import Book, Entry
 from penstock.probes.patching import Patch, Patcher
 from penstock.probes.stacks import Samples, StackSampler
@@ -28,6 +36,7 @@ from penstock.telemetry.saved import save_trace
 
 _STATUS_EVERY_S = 0.5
 _SAVE_EVERY_S = 10.0
+_MOST_SHARE = 0.005  # of a core, for saving; a long run is saved more rarely
 _RECENT = 50
 
 
@@ -40,6 +49,7 @@ def patches(book: Book, directory: str | None) -> dict[str, Patch]:
         **grain_iterators.patches(book),
         **compiling.patches(book),
         **penstock_iterator.patches(book),
+        **watched.patches(book),
     }
 
 
@@ -62,6 +72,7 @@ class Child:
         self._sampler: StackSampler | None = None
         self._lock = threading.RLock()
         self._status_at = self._saved_at = time.monotonic()
+        self._save_every_s = _SAVE_EVERY_S
         self._has_ended = False
         self._cut = ""
 
@@ -110,11 +121,13 @@ class Child:
         if now - self._status_at >= _STATUS_EVERY_S:
             self._status_at = now
             self._write_status()
-        if now - self._saved_at >= _SAVE_EVERY_S:
+        if now - self._saved_at >= self._save_every_s:
             self._saved_at = now
+            began_s = time.thread_time()
             with self._lock:
                 if not self._has_ended:
                     self._write("the process ended without a word after this")
+            self._save_every_s = max(_SAVE_EVERY_S, (time.thread_time() - began_s) / _MOST_SHARE)
 
     def _write_status(self) -> None:
         recording = self.book.current
@@ -160,7 +173,7 @@ class Child:
         stem = f"trace-{os.getpid()}-{number}"
         if entry.fetches is not None:
             entry.fetches.save(self._directory / f"{stem}.fetches.json")
-        self._replace(f"{stem}.dataset.json", {"dataset": entry.dataset, "dataset_id": entry.dataset_id})
+        self._replace(f"{stem}.dataset.json", {"dataset": entry.dataset, "dataset_ids": entry.dataset_ids})
         save_trace(replace(entry.trace, cut=cut), self._directory / f"{stem}.json")
 
     def _replace(self, name: str, content: dict[str, Any] | str) -> None:

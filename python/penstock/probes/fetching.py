@@ -21,6 +21,8 @@ from penstock.probes.timings import Timings
 from penstock.telemetry.trace import StepTrace, Trace, WorkerTrace
 
 _LEAST_SHARE = 0.03
+PYTHON_OPS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+"""TensorFlow's ops that call a function in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +100,21 @@ def with_fetches(trace: Trace, fetches: Iterable[Fetches]) -> Trace:
     stage = trace.stages[0].id if trace.stages else "loader"
     dataset = next((one.dataset for one in everything if one.dataset), "")
     steps = _timed(made, everything, stage, dataset) if made.elements else _sampled(everything, stage)
+    known = trace.steps
+    profiled = next((one for one in known if one.part_of and one.verb in PYTHON_OPS), None)
+    if profiled is not None and steps and not made.elements:
+        known, steps = _within(known, profiled, everything), []
     collate_s = sum(one.collate_s for one in everything)
     if collate_s > 0.01 * made.busy_s:
         steps.append(StepTrace(id="collate", verb="collate", label="collate_fn", stage=stage, busy_s=collate_s))
     notes = list(trace.notes)
-    if steps:
+    if steps or known is not trace.steps:
         looking_s = sum(one.looking_s for one in everything)
         notes.append(
             f"functions: {'each element timed' if made.elements else 'from samples of stacks'}; what they do within, "
             f"from {sum(one.rounds for one in everything)} samples of stacks, which took {looking_s:.2f} CPU seconds"
         )
-    return replace(trace, steps=(*steps, *trace.steps), workers=workers or trace.workers, notes=tuple(notes))
+    return replace(trace, steps=(*steps, *known), workers=workers or trace.workers, notes=tuple(notes))
 
 
 def _timed(made: Timings, fetches: list[Fetches], stage: str, dataset: str) -> list[StepTrace]:
@@ -146,6 +152,31 @@ def _sampled(fetches: list[Fetches], stage: str) -> list[StepTrace]:
         )  # fmt: skip
         steps += _ops(spots, busy_s / sum(spot.count for spot in spots), stage, f"function {n}")
     return steps
+
+
+def _within(steps: tuple[StepTrace, ...], profiled: StepTrace, fetches: list[Fetches]) -> tuple[StepTrace, ...]:
+    """Steps of a profile in which one op calls Python: the functions seen there stand in that op's place."""
+    seen = [spot for one in fetches for spot in one.seen]
+    total = sum(spot.count for spot in seen)
+    counts: Counter[str] = Counter()
+    for spot in seen:
+        counts[spot.function] += spot.count
+    functions = [
+        replace(
+            profiled, id=f"{profiled.id} {function}", verb=function.partition(" at ")[0].rpartition(".")[2],
+            label=function, busy_s=profiled.busy_s * count / total,
+        )
+        for function, count in counts.most_common()
+        if count >= _LEAST_SHARE * total
+    ]  # fmt: skip
+    gil_s, storage_s = profiled.busy_s * _share(seen, "python"), profiled.busy_s * _share(seen, "storage")
+    own = next(one for one in steps if one.id == profiled.part_of)
+    changed = replace(
+        own, gil_s=gil_s, cpu_s=own.cpu_s + gil_s + profiled.busy_s * _share(seen, "native"),
+        storage_s=own.storage_s + storage_s,
+    )  # fmt: skip
+    rest = [one for one in steps if one is not profiled and one is not own]
+    return (changed, *functions, *rest)
 
 
 def _ops(seen: list[Seen], each_s: float, stage: str, part_of: str) -> list[StepTrace]:

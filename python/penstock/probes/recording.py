@@ -55,7 +55,7 @@ class Recording:
         self.windows: Windows | None = None
         self.functions: dict[str, frozenset[str]] = {}
         self.dataset = ""
-        self.dataset_id = 0
+        self.dataset_ids: dict[int, None] = {}
         self.retraces: list[Retrace] = []
         self._last: Any = None
         self._rows_each = 0

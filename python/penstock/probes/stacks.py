@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from dis import opname
 from types import CodeType, FrameType
 from typing import Literal
 
@@ -115,6 +116,8 @@ class StackSampler:
             if found is None or samples_of_it is None:
                 continue
             doing = doing_of(thread, is_waiting_in_library=_is_waiter(frame))
+            if doing == "unknown" and found is frame and not _is_at_call(frame):
+                doing = "python"  # of a thread of C++'s own, whose number the kernel is not asked by
             if doing != "idle":
                 samples_of_it.spots[Spot(found.f_code, found.f_lasti, frame.f_code, doing)] += 1
 
@@ -154,6 +157,10 @@ def _told_by_kernel(native: int) -> Doing:
     except (OSError, ValueError, IndexError):
         return "unknown"
     return _CALLS.get(number, "unknown")
+
+
+def _is_at_call(frame: FrameType) -> bool:
+    return frame.f_lasti < 0 or opname[frame.f_code.co_code[frame.f_lasti]].startswith("CALL")
 
 
 def _is_waiter(frame: FrameType) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.probes.book import Book
 from penstock.probes.place import user_place
-from penstock.probes.recording import Recording
+from penstock.probes.recording import Recording, this_host
 from penstock.probes.tf_graph import functions_of, nodes_of
 from penstock.probes.tf_profile import Windows, windows
 from penstock.probes.version import Releases
@@ -87,11 +87,13 @@ def recording_of(dataset: Any, book: Book, where: str = "") -> Recording:
     recording.nodes, recording.settings = nodes_of(dataset)
     recording.functions = functions_of(dataset)
     calls = recording.settings.get("num_parallel_calls")
+    said = calls if isinstance(calls, int) and calls > 0 else 0
+    autotuned = calls == -1
     recording.stages = (
         StageTrace(
-            id="loader", kind="loader", label=recording.loader,
-            workers=calls if isinstance(calls, int) and calls > 0 else 1,
-            said=isinstance(calls, int) and calls > 0, executor="threads",
+            id="loader", kind="loader", label=recording.loader, executor="threads", said=bool(said),
+            workers=this_host().cpus if autotuned else max(1, said),
+            reason="num_parallel_calls=AUTOTUNE" if autotuned else "",
         ),
     )  # fmt: skip
     return recording

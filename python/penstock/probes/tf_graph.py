@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from penstock.probes.place import label_of
+from penstock.probes.fetching import PYTHON_OPS
+from penstock.probes.place import is_users, label_of
 from penstock.telemetry.trace import NodeTrace, Value
 
 _SETTINGS = {
@@ -18,7 +19,6 @@ _VERBS = {
     "tensor_slice": "from_tensor_slices", "tensor": "from_tensors", "range": "range", "tf_record": "TFRecordDataset",
     "text_line": "TextLineDataset", "generator": "from_generator",
 }  # fmt: skip
-_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _NO_WORK = {"Placeholder", "Const", "Identity", "NoOp", "_Arg", "_Retval", "Cast", "PartitionedCall", "Shape"}
 _RANDOM = re.compile(r"^(Stateful|Stateless)?(Random|TruncatedNormal|Multinomial|SampleDistorted)")
 _MOST = 100
@@ -57,7 +57,7 @@ def functions_of(dataset: Any) -> dict[str, frozenset[str]]:
             waiting += _inputs(one)
             function = getattr(getattr(one, "_map_func", None), "_func", None)
             if function is not None:
-                found[f"{_verb(one)} of {label_of(function)}"] = frozenset(_ops(one) - _NO_WORK)
+                found[_label(one, _verb(one), function)] = frozenset(_ops(one) - _NO_WORK)
     return found
 
 
@@ -71,20 +71,27 @@ def _node(dataset: Any, verb: str, inputs: list[str]) -> NodeTrace:
         facts["storage"] = "memory"
     function = getattr(getattr(dataset, "_map_func", None), "_func", None)
     ops = _ops(dataset)
-    if ops & set(_PYTHON):
+    if ops & set(PYTHON_OPS):
         facts["python_function"] = True
     if verb in ("map", "interleave") and "num_parallel_calls" not in facts:
         facts["num_parallel_calls"] = None
     draws = verb in ("shuffle", "random") or any(_RANDOM.match(op) for op in ops)
-    place = getattr(dataset, "_penstock_place", "")
-    of = f" of {label_of(function)}" if function is not None else ""
-    label = f"{verb} at {place}" if place else verb + of
-    if of:
+    label = _label(dataset, verb, function)
+    if function is not None:
         facts["function"] = label_of(function)
     return NodeTrace(
         id=str(id(dataset)), verb=verb, label=label, inputs=tuple(inputs), cardinality=_cardinality(dataset),
         draws=draws, facts=facts,
     )  # fmt: skip
+
+
+def _label(dataset: Any, verb: str, function: Any) -> str:
+    """`map at train.py:9`, where it was written; else `map of load at train.py:3`, if that is the user's."""
+    place = getattr(dataset, "_penstock_place", "")
+    if place:
+        return f"{verb} at {place}"
+    code = getattr(function, "__code__", None)
+    return f"{verb} of {label_of(function)}" if code is not None and is_users(code) else verb
 
 
 def _settings(nodes: list[NodeTrace]) -> dict[str, Value]:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.probes.calls import is_decoding_name
+from penstock.probes.fetching import PYTHON_OPS
 from penstock.telemetry.trace import StepTrace
 
 FIRST_STEPS = (4, 40, 400, 4000)
 LEAST_S, LEAST_STEPS, MOST_STEPS = 0.5, 4, 60
 _REQUEST = "IteratorGetNextOp::DoCompute"
 _LEAST_SHARE = 0.01
-_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _READS = ("ReadFile", "TFRecordDataset")
 
 
@@ -69,7 +69,7 @@ class Profiled:
                 continue
             durations = self.ops[ops[0][1]]
             reading = sum(spent for spent, one in ops if one in _READS)
-            python = sum(spent for spent, one in ops if one in _PYTHON)
+            python = sum(spent for spent, one in ops if one in PYTHON_OPS)
             steps.append(
                 StepTrace(
                     id=f"map {number}", verb="map", label=label, stage=stage, elements=round(len(durations) * factor),

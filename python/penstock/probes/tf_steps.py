@@ -28,13 +28,13 @@ class GraphSteps:
         self._is_in_step = False
         book.others[id(self._recording)] = self._entry
         book.current = self._recording
+        book.trainers.add(threading.get_ident())
 
     def begin_pass(self) -> None:
         """An epoch begins."""
         self._end_step()
         self._passes.append(len(self._began))
         self._book.current = self._recording
-        self._book.trainers.add(threading.get_ident())
 
     def begin(self) -> None:
         """A step begins, so the one before is over."""

@@ -97,12 +97,12 @@ def _worker_id(module: Any) -> str:
 
 def recording_of(loader: Any, book: Book) -> Recording:
     """The recording of a DataLoader, with its settings."""
-    recording = book.recording(loader, "torch", type(loader).__name__, getattr(loader, "_penstock_place", ""))
+    place = getattr(loader, "_penstock_place", "")
+    recording, dataset = book.recording(loader, "torch", type(loader).__name__, place), loader.dataset
+    recording.dataset_ids[id(dataset)] = None
     if recording.stages:
         return recording
-    dataset = loader.dataset
-    label = label_of_dataset(dataset)
-    recording.dataset, recording.dataset_id = label, id(dataset)
+    recording.dataset = label = label_of_dataset(dataset)
     settings: dict[str, Value] = {}
     for name in _SETTINGS:
         value = getattr(loader, name, None)

@@ -56,7 +56,7 @@ class Watch:
     def __init__(self, loader: Iterable[Any], recording: Recording) -> None:
         self._penstock_loader = loader
         self._penstock_recording = recording
-        self._penstock_done = DoneThread(recording.tape.note_done, recording.now)
+        self._penstock_done = DoneThread(recording.now)
 
     def __iter__(self) -> Pass:
         recording = self._penstock_recording
@@ -81,7 +81,7 @@ class Watch:
         if wait is None:
             recording.tape.note_done(step, recording.now())
         else:
-            self._penstock_done.expect(step, wait)
+            self._penstock_done.expect(step, wait, recording.tape.note_done)
         return result
 
     def trace(self) -> Trace:

@@ -13,7 +13,10 @@ import pytest
 from penstock.probes.book import Book
 from penstock.probes.compiling import listen_to_dynamo, listen_to_jax, time_traces
 from penstock.probes.grain_iterators import patch_datasets
+from penstock.probes.recording import Recording
 from penstock.probes.torch_loader import TimedDataset, TimedIterator, patch_loader, patch_worker
+from penstock.probes.watch import Watch
+from penstock.probes.watched import patch_watch
 from penstock.probes.worker import worker_file
 from tests.unit.probes.test_watch import Time, batches
 
@@ -133,6 +136,32 @@ def test_a_loader_that_no_probe_understands_still_works() -> None:
     assert "odd" in book.notes[0]
 
 
+# ---- penstock.watch in a script under the doctor
+
+
+def test_a_watched_loader_is_noted_once_with_the_scripts_own_done() -> None:
+    time = Time()
+    book = Book(now=time)
+
+    class Patched(Watch):
+        pass
+
+    patch_watch(Patched, book)
+    torch = FakeTorch()
+    patch_loader(torch, book)
+    for loader in (torch.DataLoader(Rows()), [np.zeros(4), np.zeros(4)]):
+        watched = Patched(loader, Recording(source_of_test(loader), "loader", time))
+        for _ in iter(watched):
+            time.at += 1.0
+            watched.done(0.5)
+    found = [(one.trace.source, one.trace.consumer.steps, one.trace.consumer.method) for one in book.entries()]
+    assert sorted(found) == [("iterable", 2, "device done"), ("torch", 2, "device done")]
+
+
+def source_of_test(loader: Any) -> Any:
+    return "iterable" if isinstance(loader, list) else "torch"
+
+
 # ---- PyTorch
 
 
@@ -158,6 +187,9 @@ class FakeTorch:
             def __init__(self, loader: Any) -> None:
                 self.at, self.loader = 0, loader
                 self.fetcher = Kind.create_fetcher(0, loader.dataset, True, np.stack, False)
+
+            def __iter__(self) -> Any:
+                return self
 
             def __next__(self) -> Any:
                 if self.at >= len(self.loader.dataset):

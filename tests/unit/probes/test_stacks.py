@@ -177,6 +177,22 @@ def test_functions_that_were_not_timed_become_steps_by_their_samples() -> None:
     assert (steps[0].gil_s, steps[0].cpu_s, steps[1].storage_s) == (0.6, 0.6, 0.2)
 
 
+def test_functions_called_by_an_op_of_a_profile_stand_in_its_place() -> None:
+    from dataclasses import replace
+
+    from penstock.telemetry.trace import StepTrace
+
+    own = StepTrace(id="map 0", verb="map", label="map of load", stage="loader", busy_s=5.0)
+    op = StepTrace(id="map 0 PyFunc", verb="PyFunc", label="PyFunc", stage="loader", part_of="map 0", busy_s=4.0)
+    spots = (seen("count at t.py:1", "", "python", 30), seen("fetch at t.py:9", "urlopen", "storage", 10))
+    trace = with_fetches(replace(some_trace(), steps=(own, op)), [Fetches(seen=spots, rounds=50, interval_s=0.02)])
+    step, count, fetch = trace.steps
+    assert (step.label, step.busy_s, step.gil_s, step.storage_s) == ("map of load", 5.0, 3.0, 1.0)
+    assert [(one.verb, one.label, one.part_of, one.busy_s) for one in (count, fetch)] == [
+        ("count", "count at t.py:1", "map 0", 3.0), ("fetch", "fetch at t.py:9", "map 0", 1.0),
+    ]  # fmt: skip
+
+
 def test_nothing_noted_changes_nothing() -> None:
     trace = some_trace()
     assert with_fetches(trace, []) == trace

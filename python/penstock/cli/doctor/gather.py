@@ -60,7 +60,7 @@ def _with_workers(trace: Trace, path: Path, process: int) -> Trace:
     except (OSError, ValueError):
         return with_fetches(trace, own)
     workers = _fetches(sorted(path.parent.glob(f"worker-{process}-*.json")))
-    forked = [one for one in workers if one.dataset_id == of["dataset_id"]]
+    forked = [one for one in workers if one.dataset_id in of["dataset_ids"] and one.dataset == of["dataset"]]
     spawned = [one for one in workers if one.dataset == of["dataset"]]
     return with_fetches(trace, [*own, *_by_number(forked or spawned)])
 

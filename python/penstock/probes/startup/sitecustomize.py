@@ -32,6 +32,7 @@ MODULES = frozenset(
         "tensorflow.python.eager.polymorphic_function.tracing_compilation",
         "torch._dynamo.callback",
         "penstock.session.iterator",
+        "penstock.probes.watch",
     )
 )
 """What the probes patch; a test holds this equal to `penstock.probes.child.patches`."""
