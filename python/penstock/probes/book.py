@@ -48,6 +48,7 @@ class Book:
         self.compilations = 0
         self.looking_s: Callable[[], float] = float
         self.began: Callable[[], None] = lambda: None
+        self.began_worker: Callable[[], None] = lambda: None
         self._owners: list[weakref.ref[Any]] = []
         self.current: Recording | None = None
 

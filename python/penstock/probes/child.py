@@ -68,6 +68,7 @@ class Child:
     def __init__(self, directory: Path) -> None:
         self.book = Book()
         self.book.began = self._begin
+        self.book.began_worker = self._leave_sigterm
         self._directory = directory
         self._sampler: StackSampler | None = None
         self._lock = threading.RLock()
@@ -100,7 +101,13 @@ class Child:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    def _leave_sigterm(self) -> None:
+        """A worker that is deep in C must die when its pool says so, not when it is back in Python."""
+        if signal.getsignal(signal.SIGTERM) == self._terminated:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
     def _forked(self) -> None:
+        self._leave_sigterm()
         self.book.clear()
         self._sampler = None
         self._lock = threading.RLock()

@@ -50,6 +50,7 @@ def noting_worker(loop: Callable[..., Any], worker_id: Callable[[], str], book: 
                 save()
 
         book.fetches.clear()
+        book.began_worker()
         sampler = StackSampler(lambda thread: samples, lambda: (samples,), looked)
         sampler.start()
         try:

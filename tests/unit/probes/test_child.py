@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,15 @@ def test_a_folder_that_is_gone_harms_no_script(child: Child, tmp_path: Path) -> 
     child._saved_at -= 3600
     child._looked()
     child.end()
+
+
+def test_a_worker_dies_of_sigterm_as_before(child: Child) -> None:
+    before = signal.signal(signal.SIGTERM, child._terminated)
+    try:
+        child.book.began_worker()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_patch_that_failed_is_told_though_nothing_was_seen(tmp_path: Path) -> None:
