@@ -6,8 +6,6 @@ nothing pays microseconds. `PENSTOCK_DOCTOR` names the folder for what was noted
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import sys
 
@@ -53,7 +51,9 @@ class _Waiting:
             return None
         sys.meta_path.remove(self)
         try:
-            if importlib.util.find_spec("penstock") is None:
+            from importlib.util import find_spec
+
+            if find_spec("penstock") is None:
                 sys.path.append(_PACKAGES)
             from penstock.probes.child import start
 
@@ -74,9 +74,13 @@ def _say(directory: str, error: Exception) -> None:
 
 def _chain(path: list[str]) -> None:
     """The sitecustomize that this one stands before."""
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("sitecustomize", path)
     if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
+        from importlib.util import module_from_spec
+
+        module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
 
