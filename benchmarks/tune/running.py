@@ -44,6 +44,8 @@ def tf_run(load: str, setting: str, port: str) -> tuple[Iterator[Any], None]:
     dataset = tf_data(load, port, said.get("parallelism", auto), said.get("prefetch", auto))
     options = tf.data.Options()
     options.autotune.enabled = tuned
+    if not tuned:  # calls of Python functions are as many as it has threads
+        options.threading.private_threadpool_size = max(said["parallelism"], os.cpu_count() or 1)
     if tuned:
         options.autotune.initial_parallelism = 1
     return iter(dataset.with_options(options)), None

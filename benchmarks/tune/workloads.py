@@ -5,7 +5,7 @@ latency: objects of 60 KB behind 30 ms, from a server in its own process, batche
 Python function reads, over a connection of each thread. tail: a Python function that sleeps 1 ms, one element in fifty
 20 ms, batches of 32.
 
-In tf.data `calls` and `ahead` are its `num_parallel_calls` and `prefetch`.
+In tf.data `calls` and `ahead` are its `num_parallel_calls` and `prefetch`; a setting that stays has as many threads.
 """
 
 from __future__ import annotations

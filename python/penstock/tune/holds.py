@@ -8,7 +8,7 @@ from penstock.tune.values import Knob
 
 Place = tuple[str, Knob]
 
-_FIRST_GROWTH_S = 10.0
+_FIRST_GROWTH_S = 5.0
 _FIRST_SHRINKING_S = 30.0
 _MOST_S = 600.0
 REGRET_S = 10.0

@@ -14,6 +14,7 @@ from penstock.tune.values import Knob, StageLook
 
 _LEAST_GAIN = 0.2  # of what is predicted if nothing contends
 _LEAST_S = 0.5
+_DOUBTED_S = 1.0  # before it is taken back
 _MOST_S = 3.0
 _ROUNDS = 4  # of its workers: fewer tasks say little
 
@@ -46,4 +47,6 @@ class Trial:
             return "wait"
         if load.rate >= self.wanted:
             return "keep"
+        if elapsed < _DOUBTED_S:
+            return "wait"
         return "revert" if starves and load.usage(look) >= USED_UP else "keep"

@@ -27,6 +27,7 @@ MOST_BLOCKS = 64
 LEAST_BLOCKS = 2
 FIRST_READ_AHEAD = 16
 _TRIED_FROM = 32  # tasks that wait for storage: fewer need no proof
+_HALF = 0.5  # of its workers at work: it gets more while there are cores
 _ALL_CORES = 0.9
 _AWAY = 0.6  # of the tasks there may be: so many wait for storage
 FILLED = 0.7  # of its time a worker works, when as few are kept as will do
@@ -147,8 +148,8 @@ class Tuner:
         decisions: list[Decision] = []
         for stage in sorted(look.stages, key=lambda stage: -self._loads[stage.stage].usage(stage)):
             load = self._loads[stage.stage]
-            if load.usage(stage) < USED_UP or not load.is_known:
-                break
+            if load.usage(stage) < _enough(stage, look) or not load.is_known:
+                continue
             step = (self._more_read_ahead(stage, load, look, cores) if calm else None) or self._more_tasks(
                 stage, load, look, cores
             )
@@ -161,7 +162,7 @@ class Tuner:
 
     def _more_tasks(self, stage: StageLook, load: Load, look: Look, cores: float) -> Decision | None:
         before = stage.parallelism
-        if "parallelism" not in stage.free or load.working / before < USED_UP:
+        if "parallelism" not in stage.free or load.working / before < _enough(stage, look):
             return None
         room = min(MOST_TASKS, _fitting(stage, look.free_bytes))
         if before < look.cpus:
@@ -213,6 +214,7 @@ class Tuner:
         decisions = []
         for number, stage in enumerate(look.stages):
             is_kept_back = stage.held if number else self._loads[stage.stage].was_full
+            is_kept_back = is_kept_back or stage.prefetch < LEAST_BLOCKS  # stages take turns then
             if "prefetch" not in stage.free or not is_kept_back:
                 continue  # it never had as much ready as it may: more room would not be used
             most = min(MOST_BLOCKS, _fitting(stage, look.free_bytes / 2))
@@ -268,6 +270,11 @@ def _as_many_as_processes(look: Look) -> list[Decision]:
         for stage in look.stages
         if stage.in_processes and stage.parallelism > look.cpus and "parallelism" in stage.free
     ]
+
+
+def _enough(stage: StageLook, look: Look) -> float:
+    """How much of its workers a stage has to use to be given more."""
+    return _HALF if stage.parallelism < look.cpus and "parallelism" in stage.free else USED_UP
 
 
 def _named(look: Look, name: str) -> StageLook | None:

@@ -47,7 +47,7 @@ def test_threads_that_hold_the_gil_are_not_multiplied() -> None:
     part = Part("map", on_core(0.016), gil=True)
     machine = Machine([part], at_once, cpus=4).run(30)
     assert part.parallelism == 4
-    assert sum(decision.after == 8 for _, decision in machine.log) <= 2  # tried, taken back, tried once more
+    assert sum(decision.after == 8 for _, decision in machine.log) <= 3  # tried, taken back, and tried more rarely
 
 
 def test_the_slow_stage_of_three_gets_the_workers() -> None:

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 
-from penstock.tune import tuner as rules
 from penstock.tune.tuner import Tuner
 from penstock.tune.values import Decision, Knob, Look, StageLook
 
@@ -174,7 +173,3 @@ def test_every_decision_says_why() -> None:
     for decision in decisions(stage(1.0, 1.0), STARVING):
         assert "the consumer waits" in decision.why
         assert decision.predicted == pytest.approx(800)
-
-
-def test_limits_are_those_documented() -> None:
-    assert (rules.MOST_TASKS, rules.MOST_READ_AHEAD, rules.MOST_BLOCKS) == (64, 128, 64)
