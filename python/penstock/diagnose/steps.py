@@ -26,8 +26,13 @@ def stage_of(trace: Trace, step: StepTrace) -> StageTrace | None:
 
 
 def node_of(trace: Trace, step: StepTrace) -> NodeTrace | None:
-    """The node of the user's graph that a step came from: the one named as it is."""
-    return next((node for node in trace.nodes if node.label == step.label), None)
+    """The node of the user's graph that a step came from: the one named as it is, or after the same function."""
+    return next((node for node in trace.nodes if step.label in names_of(node)), None)
+
+
+def names_of(node: NodeTrace) -> tuple[str, str]:
+    """What its step may be called: by its line, or where that was not seen by its function."""
+    return node.label, f"{node.verb} of {node.facts.get('function')}"
 
 
 def step_to_blame(trace: Trace, limits: Limits) -> StepTrace | None:

@@ -12,7 +12,7 @@ from html import escape
 
 from penstock.diagnose.diagnosis import Diagnosis
 from penstock.diagnose.finding import percent, quantity
-from penstock.diagnose.steps import loader_of, seconds_of, verbs_of
+from penstock.diagnose.steps import loader_of, names_of, seconds_of, verbs_of
 from penstock.telemetry.trace import Trace
 
 _BOX, _TALL, _GAP_X, _GAP_Y = 256, 50, 14, 26
@@ -55,7 +55,7 @@ def boxes_of(trace: Trace, diagnosis: Diagnosis) -> tuple[Box, ...]:
     total = sum(seconds_of(trace, step) for step in steps.values())
     boxes: list[Box] = []
     for node in trace.nodes:
-        step = steps.get(node.label)
+        step = next((steps[name] for name in names_of(node) if name in steps), None)
         share = seconds_of(trace, step) / total if step is not None and total > 0 else 0.0
         told = ""
         if step is not None:

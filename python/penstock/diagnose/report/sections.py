@@ -15,6 +15,8 @@ from penstock.diagnose.verdict import WORDS
 from penstock.diagnose.waiting import waiting_of
 from penstock.telemetry.trace import Trace
 
+_SLOWEST = 5
+
 
 def figures_section(trace: Trace, diagnosis: Diagnosis) -> str:
     """The run in a few figures."""
@@ -64,7 +66,8 @@ def pipeline_section(trace: Trace, diagnosis: Diagnosis) -> str:
             gil = percent(min(one.gil_s / one.busy_s, 1.0)) if one.gil_s and one.busy_s > 0 else ""
             rows.append((name, f"{one.elements:,}", quantity(one.busy_s, "s"), each, on_core, waits, gil))
     head = ("step", "elements", "busy", "each", "on a core", "storage", "GIL")
-    slow = [(one.origin, quantity(one.seconds, "s")) for step in verbs_of(trace) for one in step.slow[:5]]
+    slowest = sorted((one for step in verbs_of(trace) for one in step.slow), key=lambda one: -one.seconds)[:_SLOWEST]
+    slow = [(one.origin, quantity(one.seconds, "s")) for one in slowest]
     parts = [f'<div class="card">{draw_graph(trace, diagnosis)}</div>']
     numbers = table(head, rows, wide=(1,)) + (table(("slowest elements", "seconds"), slow) if slow else "")
     if numbers:

@@ -13,7 +13,8 @@ STYLE = """
   --line: #353d45; --work: #6aa5f2; --wait: #f0874f; --fault: #f0707a; --hint: #e0ab54; --note: #62c493;
   --blame: #d8503a; --s0: #6aa5f2; --s1: #f0874f; --s2: #62c493; --s3: #b48ff0; --s4: #e0ab54; --s5: #55c6d0; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--bg); color: var(--ink); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+body { margin: 0; overflow-wrap: anywhere;
+  background: var(--bg); color: var(--ink); font: 15px/1.5 system-ui, "DejaVu Sans", sans-serif; }
 main { max-width: 78rem; margin: 0 auto; padding: 1.25rem 1rem 3rem; }
 h1 { font-size: 1.3rem; line-height: 1.4; margin: .5rem 0; font-weight: 600; overflow-wrap: anywhere; }
 h2 { font-size: 1.05rem; margin: 2rem 0 .6rem; }

@@ -19,7 +19,7 @@ from tests.unit.diagnose.full import FULL
 from tests.unit.diagnose.traces import foreign, node, ours, stage, step
 
 EMPTY = Trace(source="iterable", loader="", host=Host(cpus=1, memory_bytes=0), consumer=Consumer())
-NASTY = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+NASTY = '"><script>alert(1)</script><img src=x onerror=alert(2)>' + "/a_long_path" * 12
 NAUGHTY = ours(
     0.1, loader=NASTY, framework=NASTY, settings={NASTY: NASTY}, notes=(NASTY,), cut=NASTY,
     steps=(step(busy_s=70.0, label=NASTY, slow=(SlowElement(origin=NASTY, seconds=1.0),)),),
@@ -95,6 +95,12 @@ def test_the_step_to_blame_has_the_strongest_colour() -> None:
         for share, name in re.findall(r"var\(--blame\) (\d+)%.*?<text[^>]*>(\w+) at", _page(FULL))
     }  # fmt: skip
     assert max(shares, key=lambda name: shares[name]) == "map"
+
+
+def test_a_step_named_after_its_function_colours_its_node() -> None:
+    nodes = (node("interleave", 27, facts={"function": "rows at train.py:3"}),)
+    steps = (step("interleave", 70.0, label="interleave of rows at train.py:3"),)
+    assert re.search(r"color-mix\(in srgb, var\(--blame\) 70%", _page(foreign("tf.data", nodes=nodes, steps=steps)))
 
 
 def test_a_graph_of_many_nodes_and_one_with_a_circle_are_drawn() -> None:
