@@ -1,4 +1,4 @@
-"""A knob turned up beyond the cores is a trial: it stays if rows come faster by a fair part of what was predicted.
+"""A knob turned up beyond the cores is a trial: it stays if rows come clearly faster.
 
 Whether a task waits or contends (for the GIL, for a core that others use, for a server that is busy) looks the same
 from outside; what more of them bring tells.
@@ -12,7 +12,7 @@ from typing import Literal
 from penstock.tune.load import Load
 from penstock.tune.values import Knob, StageLook
 
-_LEAST_GAIN = 0.2  # of what is predicted if nothing contends
+_LEAST_GAIN = 0.2  # of the rate; of fewer than twice as many tasks, in proportion
 _LEAST_S = 0.5
 _DOUBTED_S = 1.0  # before it is taken back
 _MOST_S = 3.0
@@ -37,7 +37,7 @@ class Trial:
     @property
     def wanted(self) -> float:
         """Rows per second from which on it stays."""
-        return self.rate * (1 + _LEAST_GAIN * (self.after / max(self.before, 1) - 1))
+        return self.rate * (1 + _LEAST_GAIN * min(1.0, self.after / max(self.before, 1) - 1))
 
     def verdict(self, load: Load, look: StageLook, at_s: float, starves: bool) -> Verdict:
         """By the looks since it began. Where the new workers have nothing to do, something else is in the way."""
