@@ -23,6 +23,7 @@ from penstock.graph.node import Node
 from penstock.options import RemoteOptions
 from penstock.rng import derive_key
 from penstock.telemetry.clock import Clock
+from penstock.telemetry.gil import GilWatch
 from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.tally import Tally
 
@@ -36,7 +37,8 @@ class Services:
     settings: of the stages, by step, as they are now. block_size: rows of a block, as said in the options. optimized: a
     nested dataset's graph after the rules. findings: where functions were found to run best, by step. crowd: how many
     run at once in this iterator. max_image_pixels, remote: as the options, None for the defaults. closing: set when the
-    run ends, for whoever waits in it. recorder: of what is measured beside the totals of steps.
+    run ends, for whoever waits in it. recorder: of what is measured beside the totals of steps. gil: is told when
+    functions run as Python.
     """
 
     seed: int
@@ -56,6 +58,7 @@ class Services:
     crowd: Crowd = field(default_factory=Crowd)
     closing: threading.Event = field(default_factory=threading.Event)
     recorder: Recorder = field(default_factory=Recorder)
+    gil: GilWatch = field(default_factory=lambda: GilWatch(Clock(), threading.Event()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ class PipelineIterator(Iterator[Any]):
         self._done = False
         self._now = Clock().now
         self._opened_at, self._began_at = self._now(), time.time()
+        self._cpu_at, self._cpu_s = time.process_time(), 0.0  # of the process: then, and until the end
         self._tuning = Tuning(self._prepared, self._kept, self._opened_at)
         self._ended_at: float | None = None
         self._recorder = Recorder()
@@ -159,6 +160,7 @@ class PipelineIterator(Iterator[Any]):
         self._returned_at = 0.0
         if self._ended_at is None:
             self._ended_at = self._now()
+            self._cpu_s = time.process_time() - self._cpu_at
         if self._run is not None:
             self._run.close()
 
@@ -229,6 +231,7 @@ class PipelineIterator(Iterator[Any]):
             findings=self._kept.findings, settings={} if run is None else run.scheduler.root.scope.services.settings,
             consumer=consumer, intervals=tuple(self._intervals.kept), opened=self._opened_at,
             began_at=self._began_at, seconds=now - self._opened_at,
+            process_cpu_s=time.process_time() - self._cpu_at if self._ended_at is None else self._cpu_s,
             threads=None if run is None else run.limits.workers + run.more_threads,
         )  # fmt: skip
         return replace(trace_of(told), tuning=self._tuning.log)

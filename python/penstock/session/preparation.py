@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,7 @@ from penstock.plan.lower import lower
 from penstock.plan.stage import Plan, SourceStage, Stage
 from penstock.session.stored.resolve import Found, with_stored
 from penstock.telemetry.clock import Clock
+from penstock.telemetry.gil import GilWatch
 from penstock.telemetry.recorder import Recorder
 from penstock.units import parse_bytes
 
@@ -106,12 +108,15 @@ def services_of(
 ) -> Services:
     said = prepared.options.cache_budget
     cache = prepared.budget.memory_bytes // 2 if said is None else parse_bytes(said)
+    clock, closing = engine_clock(), threading.Event()
+    recorder = Recorder() if recorder is None else recorder
     return Services(
-        seed, kept.pool, engine_clock(), cache, _warn_once(),
+        seed, kept.pool, clock, cache, _warn_once(),
         process_workers=process_workers, executor=prepared.executor, sizes=kept.sizes, findings=kept.findings,
         block_size=prepared.options.block_size, optimized=_optimizer(prepared.options.skip_rules or frozenset()),
         max_image_pixels=prepared.options.max_image_pixels, remote=prepared.options.remote,
-        recorder=Recorder() if recorder is None else recorder,
+        closing=closing, recorder=recorder,
+        gil=GilWatch(clock, closing, starts=process_workers > 0, looks=recorder.looks),
     )  # fmt: skip
 
 

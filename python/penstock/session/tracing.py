@@ -22,6 +22,7 @@ from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedSt
 from penstock.session.capacities import known_capacities
 from penstock.session.node_facts import draws, facts_of
 from penstock.session.preparation import Prepared
+from penstock.telemetry.gil import Looks
 from penstock.telemetry.queued import with_queued
 from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.sketch import QUANTILES
@@ -78,7 +79,8 @@ class RowCount:
 class Told:
     """What an iterator has to say. opened: its clock when it was made, which is second 0 of the trace.
 
-    threads: workers at most, 0 where the consumer does all; None before it has begun.
+    threads: workers at most, 0 where the consumer does all; None before it has begun. process_cpu_s: CPU seconds of
+    the whole process meanwhile.
     """
 
     prepared: Prepared
@@ -92,6 +94,7 @@ class Told:
     began_at: float
     seconds: float
     threads: int | None
+    process_cpu_s: float
 
 
 def trace_of(told: Told) -> Trace:
@@ -101,6 +104,8 @@ def trace_of(told: Told) -> Trace:
     ids = {id(stage): str(number) for number, stage in enumerate(stages)}
     budget = prepared.budget
     nodes = tuple(_nodes(told))
+    stage_traces = tuple(_stage_trace(stage, ids, told) for stage in stages)
+    steps = with_queued(_steps(stages, ids, told), _asked(stages, ids, told))
     return Trace(
         source="penstock",
         loader=prepared.user_graph.label,
@@ -108,18 +113,25 @@ def trace_of(told: Told) -> Trace:
             cpus=budget.cpus, memory_bytes=budget.memory_bytes, cpu_reason=budget.cpu_reason,
             memory_reason=budget.memory_reason, capacities=known_capacities(_path(nodes), budget.cpus),
         ),
-        consumer=told.consumer,
+        consumer=replace(told.consumer, cpu_s=_cpu_outside(told.process_cpu_s, stage_traces, steps)),
         began_at=told.began_at,
         seconds=told.seconds,
         threads=told.threads,
         settings=_settings(prepared),
-        stages=tuple(_stage_trace(stage, ids, told) for stage in stages),
-        steps=with_queued(_steps(stages, ids, told), _asked(stages, ids, told)),
+        stages=stage_traces,
+        steps=steps,
         nodes=nodes,
         intervals=tuple(
             Interval(at_s=at - told.opened, wait_s=wait_s, ready=ready) for at, wait_s, ready in told.intervals
         ),
     )  # fmt: skip
+
+
+def _cpu_outside(process_cpu_s: float, stages: Sequence[StageTrace], steps: Sequence[StepTrace]) -> float:
+    """CPU seconds of this process outside the steps that it ran: the trainer's, and what else it does."""
+    elsewhere = {stage.id for stage in stages if stage.executor == "processes"}
+    inside = sum(step.cpu_s for step in steps if not step.part_of and step.stage not in elsewhere)
+    return max(0.0, process_cpu_s - inside)
 
 
 def _stages(root: Stage) -> Iterator[Stage]:
@@ -184,7 +196,9 @@ def _steps(stages: list[Stage], ids: Mapping[int, str], told: Told) -> Iterator[
             if totals is None:
                 continue
             inner = {key: left.pop(key) for key in list(left) if key[0] // _CHILDREN - 1 == node.number}
-            yield from _with_parts(node.key, totals, inner, ids[id(stage)], taken.get(node.key, 0))
+            looks = told.recorder.looks.get(node.key)
+            for step in _with_parts(node.key, totals, inner, ids[id(stage)], taken.get(node.key, 0)):
+                yield step if looks is None or step.part_of else _looked_at(step, looks)
     for key, totals in left.items():  # of datasets nested in nested ones, and of caches that were filled before
         yield _step(key, totals, ids[id(stages[0])])
 
@@ -208,6 +222,18 @@ def _with_parts(
         )  # fmt: skip
     for child_key, child in sorted(inner.items(), reverse=True):
         yield _step(child_key, child, stage, part_of=name)
+
+
+def _looked_at(step: StepTrace, looks: Looks) -> StepTrace:
+    """The step with what looks at its threads say of its busy seconds: see telemetry/gil.py."""
+    gil = looks.gil_share(step.cpu_s / step.busy_s if step.busy_s else 0.0)
+    queued, reading = looks.queued_share(), looks.reading_share()
+    return replace(
+        step,
+        gil_s=None if gil is None else gil * step.busy_s,
+        queued_s=None if queued is None else queued * step.busy_s,
+        storage_s=max(step.storage_s, (reading or 0.0) * step.busy_s),
+    )
 
 
 def _taken(told: Told) -> dict[Key, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from penstock.telemetry.gil import Looks
 from penstock.telemetry.thinned import Thinned
 from penstock.telemetry.trace import Occupancy
 
@@ -59,12 +60,14 @@ class FunctionRecord:
 class Recorder:
     """Of one iterator: its stages by id of their plan, and its functions by the key of their node.
 
-    bars: of each step that has ended once, the seconds an element must exceed to be among its slowest.
+    bars: of each step that has ended once, the seconds an element must exceed to be among its slowest. looks: at steps
+    whose functions run as Python.
     """
 
     stages: dict[int, StageRecord] = field(default_factory=dict)
     functions: dict[tuple[int, str], FunctionRecord] = field(default_factory=dict)
     bars: dict[tuple[int, str], float] = field(default_factory=dict)
+    looks: dict[tuple[int, str], Looks] = field(default_factory=dict)
 
     def stage(self, number: int) -> StageRecord:
         """The record of stage `number`: one, however often it is run."""

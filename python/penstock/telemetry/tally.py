@@ -126,7 +126,7 @@ class Tally:
     def measure(self, key: Key, label: str, work: Callable[[], Output]) -> Output:
         """Run `work`, and charge its time to `key`: all of it inclusively, less what nested calls took exclusively.
 
-        Cost: 3 us (benchmarks/micro/telemetry_overhead.py).
+        Cost: 5 us (benchmarks/micro/telemetry_overhead.py).
         """
         clock = self.clock
         outer = (

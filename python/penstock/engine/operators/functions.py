@@ -79,9 +79,15 @@ class _Calls:
         """
         now = scope.services.clock.now
         ends: list[float] | None = [] if self._element_s >= _TIMED_S else None
+        watch = scope.services.gil
+        outer = watch.enter(self.node.key)
         began = now()
-        done = self._run(block, scope, staged, ends, now)
-        self._element_s = (now() - began) / max(1, len(block))
+        try:
+            done = self._run(block, scope, staged, ends, now)
+        finally:
+            spent_s = now() - began
+            watch.leave(outer, spent_s)
+        self._element_s = spent_s / max(1, len(block))
         if ends:
             scope.task_log.tally.told = Told.of(np.diff(ends, prepend=began), block.describe)
         return done
