@@ -55,8 +55,8 @@ class Examined:
 
 def examine(planted: Planted, keep: Path | None = None) -> Examined:
     """Run the script under the doctor, in a process of its own. keep: a folder for the trace."""
-    kept = [] if keep is None else ["--save-trace", str(keep / f"{planted.script}.json")]
-    command = [sys.executable, "-c", _PENSTOCK, "doctor", "--json", *kept, str(planted.path)]
+    options = [] if keep is None else ["--save-trace", str(keep / f"{planted.script}.json")]
+    command = [sys.executable, "-c", _PENSTOCK, "doctor", "--json", *options, str(planted.path)]
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         try:
@@ -65,12 +65,12 @@ def examine(planted: Planted, keep: Path | None = None) -> Examined:
             )
         except subprocess.TimeoutExpired:
             return Examined(planted, LIMIT_S, why=f"no end within {LIMIT_S} s")
-    seconds = time.perf_counter() - began
+    took_s = time.perf_counter() - began
     last = done.stdout.strip().splitlines()[-1:]
     if done.returncode or not last or not last[0].startswith("{"):
         told = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        return Examined(planted, seconds, why=f"status {done.returncode}, no diagnosis: {' '.join(told)}")
-    return _read(planted, seconds, json.loads(last[0]))
+        return Examined(planted, took_s, why=f"status {done.returncode}, no diagnosis: {' '.join(told)}")
+    return _read(planted, took_s, json.loads(last[0]))
 
 
 def _environment() -> dict[str, str]:

@@ -17,7 +17,7 @@ class Shuffled(IterableDataset):
     def __init__(self, buffer_size):
         self.buffer_size = buffer_size
 
-    def __iter__(self):
+    def __iter__(self):  # the fault
         buffer = []
         for number in range(ROWS):
             row = torch.full((64,), float(number)), number * CLASSES // ROWS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from penstock.diagnose.steps import integer
 from penstock.telemetry.trace import Trace
 
 Aim = Literal["parallel", "ahead", "processes", "order", "cache", "shuffle"]
@@ -62,6 +63,6 @@ _KNOBS: dict[str, dict[Aim, str]] = {
 
 
 def knob(trace: Trace, aim: Aim) -> str:
-    """What to write in the user's loader for `aim`."""
-    cpus = max(2, trace.host.cpus)
+    """What to write in the user's loader for `aim`; never fewer workers than there are."""
+    cpus = max(2, trace.host.cpus, 2 * (integer(trace, "num_workers", "worker_count", "workers") or 0))
     return _KNOBS[trace.source][aim].format(cpus=cpus, some=max(1, cpus // 2))

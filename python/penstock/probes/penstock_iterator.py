@@ -77,7 +77,7 @@ class Iterators:
             return Entry(noted)
         return Entry(
             replace(
-                own, loader=noted.loader, consumer=replace(noted.consumer, ready=own.consumer.ready),
+                own, consumer=replace(noted.consumer, ready=own.consumer.ready),
                 began_at=noted.began_at, seconds=noted.seconds, framework=noted.framework, intervals=noted.intervals,
                 retraces=noted.retraces, notes=(*noted.notes, *own.notes),
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, integer, line_of, own_use
+from penstock.diagnose.steps import core_use, integer, line_of, loader_of, own_use
 from penstock.diagnose.turns import is_hidden_by_working_ahead, is_taking_turns
 from penstock.model.predict import Workers
 
@@ -19,7 +19,7 @@ _USED_UP = 0.85
 
 
 def find(case: Case) -> Finding | None:
-    """`no_parallelism`, blaming the step, or the loader."""
+    """`no_parallelism`, blaming where the number of workers is said."""
     workers = workers_of(case)
     if not case.is_input_bound or workers is None or workers > 1 or case.trace.host.cpus < 2:
         return None
@@ -37,11 +37,21 @@ def find(case: Case) -> Finding | None:
     facts = [Fact("workers", workers), Fact("cores", trace.host.cpus)]
     if cores is not None:
         facts.append(Fact("cores busy", cores, "share"))
+    blame = _where_said(case)
     return Finding(
-        kind="no_parallelism", blame=case.blame, claim=f"{case.blame} makes one element at a time",
-        advice=(f"at {line_of(case.blame)}: {told}",), evidence=tuple(facts), confidence="high", level=case.level,
+        kind="no_parallelism", blame=blame, claim=f"{case.blame} makes one element at a time",
+        advice=(f"at {line_of(blame)}: {told}",), evidence=tuple(facts), confidence="high", level=case.level,
         predicted_gain=case.gain_after(change, trace.host.cpus),
     )  # fmt: skip
+
+
+def _where_said(case: Case) -> str:
+    """Where the number of workers is said: at our step, at tf.data's map, at another's loader."""
+    if case.trace.source == "penstock":
+        return case.blame
+    nodes = (node for node in case.trace.nodes if "num_parallel_calls" in node.facts)
+    serial = (node.label for node in nodes if node.facts["num_parallel_calls"] in (None, 1))
+    return next(serial, loader_of(case.trace))
 
 
 def workers_of(case: Case) -> int | None:
