@@ -11,6 +11,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "howto"
 RUNNABLE = (
     "convert.md",
     "diagnose.md",
+    "doctor.md",
     "keep-data.md",
     "measure.md",
     "nested.md",
