@@ -294,7 +294,8 @@ class RunningStage:
             self.counts.task_s = known.row_s * known.rows
 
     def _resize(self, outcome: Outcome, target_s: float) -> None:
-        seconds = max(0.0, outcome.seconds - outcome.away_s)
+        # On a busy machine a row would seem to take longer, and smaller tasks would make it so.
+        seconds = max(0.0, outcome.seconds - outcome.away_s - (outcome.queued_s or 0.0))
         self._size = self._size.after(outcome.rows, seconds, outcome.nbytes, target_s, away=outcome.away_s > 0)
         if not self._size.fixed:
             self.scope.services.sizes[self.stage.node.key] = self._size

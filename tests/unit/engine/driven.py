@@ -33,7 +33,7 @@ class FakeClock:
         self.now_s = 0.0
 
     def clock(self) -> Clock:
-        return Clock(lambda: self.now_s, lambda: self.now_s)
+        return Clock(lambda: self.now_s, lambda: self.now_s, lambda: 0.0)
 
 
 def scope_of(

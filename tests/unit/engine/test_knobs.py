@@ -11,7 +11,8 @@ from penstock.graph.walk import numbered
 from penstock.optimize.driver import optimize
 from penstock.plan.lower import lower
 from penstock.plan.stage import Stage
-from tests.unit.engine.driven import claim_all, drain, finish, schedule, taken
+from penstock.telemetry.clock import Clock
+from tests.unit.engine.driven import FakeClock, claim_all, drain, finish, schedule, taken
 
 ALL = frozenset({"parallelism", "prefetch", "block_size", "read_ahead"})
 
@@ -123,3 +124,26 @@ def test_a_run_calls_whoever_tunes_it_at_every_task_and_request_if_told_so() -> 
     run.close()
     assert called == [0, 1, 1, 2, 2, 3]
     assert (run.asked.requests, run.asked.ready) == (3, 0)
+
+
+class Busy(FakeClock):
+    """Of a machine whose cores others use: nine tenths of the time a thread waits for one."""
+
+    def clock(self) -> Clock:
+        return Clock(lambda: self.now_s, lambda: self.now_s, lambda: 0.9 * self.now_s)
+
+
+def test_time_without_a_core_makes_no_task_smaller() -> None:
+    busy = Busy()
+
+    def work(x: int) -> int:
+        busy.now_s += 0.02
+        return int(x)
+
+    scheduler = schedule(ps.Dataset.range(1000).map(work), workers=1, block_size=None, clock=busy)
+    for _ in range(20):
+        task = scheduler.claim()
+        assert task is not None
+        finish(scheduler, task)
+        taken(scheduler)
+    assert scheduler.root.size.rows == 8
