@@ -79,7 +79,7 @@ class Demands:
     trainer_cpu_s: the trainer's own seconds for an element, and on a core. delivered_bytes: of an element. ahead:
     batches kept ready. overlaps: False when the pipeline only works while the trainer waits. threads: of all stages
     together (None: as many as needed). others: threads of other processes that want a core as well, on average, as far
-    as this one had to wait for one.
+    as this one had to wait for one. gil_stretched: part of that wait which fell to whoever held the GIL.
     """
 
     rate: float
@@ -93,6 +93,7 @@ class Demands:
     threads: int | None
     host: Host
     others: float = 0.0
+    gil_stretched: float = 1.0
 
     @property
     def steps(self) -> tuple[StepDemand, ...]:
@@ -131,8 +132,10 @@ def demands(trace: Trace) -> Demands:
         host=trace.host,
     )
     found = replace(found, others=_others(trace, found))
-    held = found.rate * found.gil_s * stretch(found, found.rate)
-    return _with_gil(found, 1 / held) if held > 1 else found  # it was held for no longer than there was time
+    held = found.rate * found.gil_s  # for no longer than there was time, and so with what it waited for a core
+    found = _with_gil(found, 1 / held) if held > 1 else found
+    stretched = min(held, 1.0) * stretch(found, found.rate)
+    return replace(found, gil_stretched=1 / stretched if stretched > 1 else 1.0)
 
 
 def _with_gil(found: Demands, share: float) -> Demands:

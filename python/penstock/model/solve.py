@@ -39,7 +39,7 @@ def _most(found: Demands) -> float:
 
 def _keeps_up(found: Demands, rate: float) -> bool:
     longer = stretch(found, rate)
-    if rate * found.gil_s * longer > 1:
+    if rate * found.gil_s * max(1.0, longer * found.gil_stretched) > 1:
         return False
     threads = 0.0
     for stage in found.stages:

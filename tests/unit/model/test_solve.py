@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from penstock.model.demand import demands, stretch
+from penstock.model.limits import limits
+from penstock.model.predict import predict
 from penstock.model.solve import attainable
 from penstock.telemetry.trace import Trace
 from tests.unit.model.traces import run, stage, step
@@ -37,6 +39,17 @@ def test_cores_are_shared_fairly_with_other_processes(others: float, workers: in
 
 def test_what_holds_the_gil_waits_for_its_core_meanwhile() -> None:
     assert attainable(replace(demands(HOLDING), others=7.0)) == pytest.approx(50.0, rel=0.01)
+
+
+def test_the_gil_is_what_binds_however_long_its_holders_waited_for_a_core() -> None:
+    trace = run(
+        step("map", busy_s=40.0, cpu_s=8.0, gil_s=40.0, queued_s=24.0),
+        stages=(stage(workers=4),),
+        batch=1,
+        seconds=10.0,
+    )
+    assert [bound.resource for bound in limits(trace).bounds][:2] == ["gil", "cpu"]
+    assert predict(trace) == pytest.approx(100.0)
 
 
 def test_other_processes_are_seen_in_how_long_a_core_was_waited_for() -> None:
