@@ -1,13 +1,15 @@
 """From a function to a program, or the reason why not.
 
 First the allow-list over its code (`purity`), then a stricter one: what would let the type or identity of a traced
-value decide (isinstance, `is`, `in`, try) is not traced. Then one call with values that record, on the first row of a
-block. A program belongs to one iterator: constants the function captures are read anew at each `iter()`.
+value decide (isinstance, `is`, `in`, try) is not traced, nor what waits: a program would not. Then one call with
+values that record, on the first row of a block. A program belongs to one iterator: constants the function captures
+are read anew at each `iter()`.
 """
 
 from __future__ import annotations
 
 import dis
+import time
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from penstock.trace.purity import impurity
 from penstock.trace.tape import Tape, TracedRng, TraceStop, has_values
 from penstock.trace.value import Value
 
+_WAITS = "calls time.sleep(), and a program would not wait"
 _REVEALING = frozenset({"isinstance", "type", "hasattr", "getattr", "id", "callable", "issubclass", "repr", "str"})
 
 
@@ -143,6 +146,8 @@ def _reveals(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -
     names = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "LOAD_GLOBAL"}
     called = [function.__globals__.get(name) for name in names]
     called += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    if any(value is time.sleep for value in called):
+        return f"{_WAITS} ({Location(code.co_filename, code.co_firstlineno)})"
     for inner in called:
         if isinstance(inner, types.FunctionType):
             reason = _reveals(inner, seen | {id(function)})
@@ -158,6 +163,8 @@ def _code_reveals(code: types.CodeType) -> str | None:
             return f"calls {value}(), which would see the tracing"
         if name in ("IS_OP", "CONTAINS_OP") or name.endswith(("_IF_NONE", "_IF_NOT_NONE")):
             return "uses `is` or `in`, which would see the tracing"
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and value == "sleep":
+            return _WAITS
         if isinstance(value, types.CodeType):
             reason = _code_reveals(value)
             if reason is not None:

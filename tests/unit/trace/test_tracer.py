@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import time
+from time import sleep as wait
 
 import numpy as np
 import pytest
@@ -123,6 +125,8 @@ def test_functions_called_by_the_function_are_traced_through():
         (lambda x: divmod(x, 2), "// and %"),
         (lambda x: [x, x], "list of values"),
         (lambda x: x.nosuch, ".nosuch"),
+        (lambda x: (time.sleep(0), x)[1], "would not wait"),
+        (lambda x: wait(0) or x, "would not wait"),
     ],
 )
 def test_what_cannot_be_recorded_stops_with_its_reason(function, fragment):
