@@ -31,6 +31,7 @@ _HALF = 0.5  # of its workers at work: it gets more while there are cores
 _ALL_CORES = 0.9
 _AWAY = 0.6  # of the tasks there may be: so many wait for storage
 FILLED = 0.7  # of its time a worker works, when as few are kept as will do
+_WORSE = 0.8  # of the rate before a trial that paid: it does so no longer
 _WORTH = 0.75  # fewer workers are kept only if they are that few of those there are
 HIGH_PRESSURE = 0.10
 LOW_PRESSURE = 0.05
@@ -49,6 +50,7 @@ class Tuner:
         self._loads: dict[str, Load] = {}
         self._holds = Holds()
         self._trial: Trial | None = None
+        self._paid: list[Trial] = []  # one upon the other: what each stood on is the `before` of the next
         self._pressed_at = -math.inf
         self._deepened_at = -math.inf
         self._calm_since = math.inf  # that the depth was not changed
@@ -70,7 +72,7 @@ class Tuner:
         pressure = look.pressure or 0.0
         if pressure >= HIGH_PRESSURE:
             return self._relieve(look, pressure)
-        judged = self._judge(look) or _as_many_as_processes(look)
+        judged = self._judge(look) or self._regret(look) or _as_many_as_processes(look)
         if judged:
             return judged
         calm = pressure < LOW_PRESSURE and look.at_s - self._pressed_at > _PRESSURE_S
@@ -114,9 +116,30 @@ class Tuner:
             return []
         self._trial = None
         if verdict == "keep":
+            self._paid.append(trial)
             return []
-        self._holds.failed((trial.stage, trial.knob), look.at_s)
-        why = f"{trial.after} brought {load.rate:.0f} rows/s where {trial.before} had brought {trial.rate:.0f}"
+        return self._taken_back(trial, stage, look.at_s)
+
+    def _regret(self, look: Look) -> list[Decision]:
+        """A trial that paid once, and pays no longer: for a while fewer rows come than before it."""
+        while self._paid and self._trial is None:
+            trial = self._paid[-1]
+            stage = _named(look, trial.stage)
+            if stage is None or getattr(stage, trial.knob) != trial.after:
+                self._paid.pop()
+                continue
+            load = self._loads[trial.stage]
+            is_used = self._consumer.starves and load.usage(stage) >= USED_UP
+            if not (load.is_full and is_used and load.rate < _WORSE * trial.rate):
+                return []
+            self._paid.pop()
+            return self._taken_back(trial, stage, look.at_s)
+        return []
+
+    def _taken_back(self, trial: Trial, stage: StageLook, at_s: float) -> list[Decision]:
+        self._holds.failed((trial.stage, trial.knob), at_s)
+        rate = self._loads[trial.stage].rate
+        why = f"{trial.after} brought {rate:.0f} rows/s where {trial.before} had brought {trial.rate:.0f}"
         return [_changed(stage, trial.knob, trial.before, why, trial.rate)]
 
     # -- more -------------------------------------------------------------------------------------------------------

@@ -160,6 +160,23 @@ def test_more_workers_that_bring_nothing_are_taken_back_and_not_tried_again_at_o
     assert all(later > 1.5 * before for before, later in pairwise(gaps))
 
 
+def test_more_workers_that_bring_less_than_before_after_a_while_are_taken_back_one_trial_after_the_other() -> None:
+    tuner, workers, log = Tuner(), 2, list[int | None]()
+
+    def worsening(number: int) -> StageLook:
+        rows = 50 * workers if number < 40 else 50  # then they are in each other's way
+        return stage(float(workers), 0.05 * workers, parallelism=workers, rows=rows, tasks=5 * workers)
+
+    for number in range(80):
+        for decision in tuner.look(look(number, worsening(number), STARVING, cpus=2)):
+            assert decision.after is not None
+            workers = decision.after
+            log.append(workers)
+    top = log.index(max(workers for workers in log if workers))
+    assert log[: top + 1] == sorted(log[: top + 1])
+    assert log[top + 1 :] == [*reversed(log[:top]), 2]
+
+
 def test_what_was_given_back_too_early_returns_at_once_and_stays() -> None:
     tuner = Tuner()
     assert _driven(tuner, lambda n: stage(0.9, 0.9, parallelism=4), CONTENT, range(9)) == [("parallelism", 4, 2)]
