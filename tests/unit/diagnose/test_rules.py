@@ -287,13 +287,16 @@ def test_no_cache_is_advised_above_what_is_random() -> None:
     assert "cache" not in [one.kind for one in diagnose(ours(nodes=nodes)).findings]
 
 
-def test_a_step_in_order_is_told_why() -> None:
+@pytest.mark.parametrize(("cpu_s", "processes"), [(20.0, True), (1.0, False)])
+def test_a_step_in_order_is_told_why_and_what_lets_its_calls_overlap(cpu_s: float, processes: bool) -> None:
     trace = ours(
         0.2, stages=(stage(workers=1, serial=True, reason="it reads the global `seen`"),),
-        steps=(step(busy_s=20.0),), samples=samples(0.12),
+        steps=(step(busy_s=20.0, cpu_s=cpu_s),), samples=samples(0.12),
     )  # fmt: skip
     advice = diagnose(trace).findings[0].advice[0]
     assert "it reads the global `seen`" in advice
+    assert "say num_parallel_calls=" in advice
+    assert ('executor="processes"' in advice) == processes
 
 
 def test_remote_storage_is_read_further_ahead() -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, integer, line_of, loader_of, own_use
+from penstock.diagnose.steps import core_use, integer, line_of, loader_of, own_use, waits_share
 from penstock.diagnose.turns import is_hidden_by_working_ahead, is_taking_turns
 from penstock.model.predict import Workers
 
 _ONE_AT_A_TIME = ("num_workers", "worker_count", "workers", "num_parallel_calls")
 _USED_UP = 0.85
+_WAITS = 0.5
 
 
 def find(case: Case) -> Finding | None:
@@ -30,7 +31,7 @@ def find(case: Case) -> Finding | None:
     stage, trace = case.stage, case.trace
     if stage is not None and stage.serial and not stage.said:
         reason = stage.reason or "for it is not known to be pure"
-        told = f"it runs in order, {reason}; say num_parallel_calls=N if calls may overlap, or keep no state"
+        told = f"it runs in order, {reason}; if calls may overlap, say {_at_once(case)}, else keep no state"
     else:
         told = knob(trace, "parallel")
     change = None if stage is None else Workers(stage=stage.id, workers=trace.host.cpus)
@@ -43,6 +44,14 @@ def find(case: Case) -> Finding | None:
         advice=(f"at {line_of(blame)}: {told}",), evidence=tuple(facts), confidence="high", level=case.level,
         predicted_gain=case.gain_after(change, trace.host.cpus),
     )  # fmt: skip
+
+
+def _at_once(case: Case) -> str:
+    """What lets calls overlap: threads, where they wait; where they compute in Python these take turns for the GIL."""
+    said = f"num_parallel_calls={case.trace.host.cpus}"
+    if case.step is None or waits_share(case.step) > _WAITS:
+        return said
+    return f'{said}, executor="processes" (what computes in Python gains nothing from threads)'
 
 
 def _where_said(case: Case) -> str:
