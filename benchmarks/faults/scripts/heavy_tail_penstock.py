@@ -1,4 +1,4 @@
-"""One photograph in fifty is two hundred times larger than the rest. `python heavy_tail_penstock.py`."""
+"""One photograph in two hundred is five hundred times larger than the rest. `python heavy_tail_penstock.py`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def load(path):
 
 def main() -> None:
     paths = photographs(3000, 128, 192)
-    paths[25::50] = photographs(60, 2000, 3000)
+    paths[100::200] = photographs(15, 3000, 4000)
     dataset = ps.Dataset.from_tensor_slices(paths)
     dataset = dataset.map(load)  # the fault
-    accelerator = Accelerator(step_s=0.005)
+    accelerator = Accelerator(step_s=0.002)
     for batch in dataset.batch(16).prefetch():
         accelerator.step(batch)
     print(accelerator)

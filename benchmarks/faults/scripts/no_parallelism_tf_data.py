@@ -16,7 +16,7 @@ def main() -> None:
     paths = photographs(400, 1200, 1600)
     dataset = tf.data.Dataset.from_tensor_slices(paths).shuffle(len(paths), seed=0)
     dataset = dataset.map(load)  # the fault
-    accelerator = Accelerator(step_s=0.06)
+    accelerator = Accelerator(step_s=0.03)
     for batch in dataset.batch(8).prefetch(tf.data.AUTOTUNE):
         accelerator.step(batch)
     print(accelerator)

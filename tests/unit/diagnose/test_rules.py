@@ -253,6 +253,14 @@ def test_elements_that_only_lost_their_core_are_no_tail() -> None:
     assert "heavy_tail" in [one.kind for one in diagnose(ours(steps=(crowded,), samples=samples(0.2))).findings]
 
 
+@pytest.mark.parametrize(("cpu_s", "found"), [(60.0, True), (12.0, False)])
+def test_a_tail_shows_in_the_means_of_blocks(cpu_s: float, found: bool) -> None:
+    times = (0.0036, 0.026, 0.037, 0.1)
+    blocks = step(busy_s=70.0, cpu_s=cpu_s, calls=400, element_s=times)
+    trace = ours(steps=(blocks,), nodes=(node("map", 12, facts={"compiles": True}),))
+    assert ("heavy_tail" in [one.kind for one in diagnose(trace).findings]) == found
+
+
 def test_what_a_foreign_loader_was_told_counts_before_its_stage() -> None:
     told = {"num_parallel_calls": -1, "prefetch": True}
     trace = foreign("tf.data", 0.2, cores=0.9, settings=told, stages=(stage(workers=1),), steps=(step(busy_s=20.0),))

@@ -1,9 +1,11 @@
 """A few elements take far longer than the others, and those behind them wait.
 
 Found where the input binds and, of one step, the slowest hundredth takes ten times the median or more and five times
-the slowest tenth (on a crowded machine all elements spread), and a seventh of all time is beyond the median. Where
-elements are not timed, where a seventh of the waits or fewer hold most of the waiting, each ten times the median. What
-is slow in the turns of one worker is `straggler`.
+the slowest tenth (on a crowded machine all elements spread), and a seventh of all time is beyond the median. What
+runs on whole blocks shows their means, in which one slow element is hidden among the rest: there the slowest
+hundredth takes three times the median, and four tenths of all time are beyond it. Where elements are not timed, where
+a seventh of the waits or fewer hold most of the waiting, each ten times the median. What is slow in the turns of one
+worker is `straggler`.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from itertools import accumulate
 from penstock.diagnose.case import Case
 from penstock.diagnose.finding import Fact, Finding, percent
 from penstock.diagnose.knobs import knob
-from penstock.diagnose.steps import core_use, line_of, verbs_of, waits_share
+from penstock.diagnose.steps import core_use, line_of, node_of, verbs_of, waits_share
 from penstock.telemetry.trace import StepTrace
 
 _TIMES, _APART = 10.0, 5.0
 _SHARE = 0.15
+_TIMES_OF_BLOCKS, _SHARE_OF_BLOCKS = 3.0, 0.4
 _MORE_WORK, _CROWDED, _WAITS = 1.5, 0.9, 0.5
 _LEAST = 40
 _HELD, _FEW = 0.7, 0.15
@@ -36,9 +39,18 @@ def find(case: Case) -> Finding | None:
 def _is_heavy(case: Case, step: StepTrace) -> bool:
     if step.element_s is None or case.busy_share(step) < 0.3:
         return False
+    if _is_of_blocks(case, step):
+        is_heavy = _tail_times(step) >= _TIMES_OF_BLOCKS and _tail_share(step) >= _SHARE_OF_BLOCKS
+        return is_heavy and _is_of_elements(case, step)
     _, usual, rare, _ = step.element_s
     is_heavy = _tail_times(step) >= _TIMES and rare >= _APART * usual and _tail_share(step) >= _SHARE
     return is_heavy and _is_of_elements(case, step)
+
+
+def _is_of_blocks(case: Case, step: StepTrace) -> bool:
+    """Whether its quantiles are of the means of blocks of several elements."""
+    node = node_of(case.trace, step)
+    return node is not None and node.facts.get("compiles") is True and step.elements >= 2 * max(step.calls, 1)
 
 
 def _is_of_elements(case: Case, step: StepTrace) -> bool:
@@ -69,13 +81,14 @@ def _tail_share(step: StepTrace) -> float:
 
 def _of_step(case: Case, step: StepTrace) -> Finding:
     median, _, rare, slowest = step.element_s or (0.0, 0.0, 0.0, 0.0)
+    what = "block" if _is_of_blocks(case, step) else "element"
     facts = [
         Fact("median element", median, "s"), Fact("slowest hundredth", rare, "s"), Fact("slowest", slowest, "s"),
     ]  # fmt: skip
     facts += [Fact(f"slow: {one.origin}", one.seconds, "s") for one in step.slow[:3]]
     return Finding(
         kind="heavy_tail", blame=step.label,
-        claim=f"in {step.label} one element in a hundred takes {_tail_times(step):.0f} times the median",
+        claim=f"in {step.label} one {what} in a hundred takes {_tail_times(step):.0f} times the median",
         advice=(knob(case.trace, "order"), f"at {line_of(step.label)}: make these elements cheaper, or drop them"),
         evidence=tuple(facts), confidence="high", level=case.level, predicted_gain=case.gain,
     )  # fmt: skip
