@@ -98,7 +98,7 @@ def _ask(loader: str, trainer: str, step_s: float, steps: int) -> dict[str, floa
 
 
 def run(rounds: int) -> Result:
-    """At most three rounds: one takes two minutes on a quiet machine."""
+    """At most three rounds: one takes seven minutes."""
     rounds = min(rounds, 3)
     make(FORM.corpus)
     titles = f"{'trainer, capacity / need':26} {'step ms':>8}  {'':16} {'AU':>6}"

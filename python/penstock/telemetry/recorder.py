@@ -48,12 +48,14 @@ class StageRecord:
 class FunctionRecord:
     """What became of a function when its first block was seen. why: it is not compiled; "": it is.
 
-    draws: what it compiled into draws at random. steps: how many operations it became.
+    draws: what it compiled into draws at random. steps: how many operations it became. is_native: its images go through
+    one native pass, in which no thread holds the GIL.
     """
 
     why: str = ""
     draws: bool = False
     steps: int = 0
+    is_native: bool = False
 
 
 @dataclass(slots=True)

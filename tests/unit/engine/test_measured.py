@@ -18,6 +18,7 @@ from penstock.engine.scope import Scope, Services
 from penstock.errors import WorkerError
 from penstock.graph.walk import numbered
 from penstock.telemetry.clock import Clock
+from penstock.telemetry.recorder import FunctionRecord
 from tests.unit.engine.driven import numbers, scope_of
 
 
@@ -115,6 +116,16 @@ def test_stays_where_the_gil_is_not_the_reason(cores: float, held: bool) -> None
     run(function, shared, 60)
     assert function.remote is None
     assert finding(shared).executor == "threads"
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_one_native_pass_stays_whoever_holds_the_gil(is_native: bool) -> None:
+    shared = services()
+    function = made(shared)
+    key = function._node.key
+    shared.recorder.functions[key] = FunctionRecord(steps=1, is_native=is_native)
+    run(function, shared, 40)
+    assert finding(shared).executor == ("threads" if is_native else "processes")
 
 
 def test_short_work_stays_and_the_next_iterator_knows() -> None:

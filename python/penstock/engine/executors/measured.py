@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from penstock.engine.executors.remote import RemoteFunction
 
 
+_NATIVE = "compiled into one native pass for each image, which does not hold the GIL"
+
+
 class MeasuredFunction:
     """Runs blocks here, and in worker processes once that was measured to be faster. Safe from several threads."""
 
@@ -82,10 +85,18 @@ class MeasuredFunction:
                 self._evidence = self._evidence.with_look(was_held)
             if self._verdict.is_decided:
                 return done
-            verdict = self._verdict = judge(self._evidence, self._left_s())
+            judged = Verdict("threads", _NATIVE) if self._is_native() else judge(self._evidence, self._left_s())
+            verdict = self._verdict = judged
         if verdict.is_decided:
             self._follow(verdict)
         return done
+
+    def _is_native(self) -> bool:
+        """Whether all of it is compiled, and its images go through one native pass: who holds the GIL is not it."""
+        steps = self._node.steps if isinstance(self._node, Chain) else (self._node,)
+        functions = self._services.recorder.functions
+        records = [record for step in steps if (record := functions.get(step.key)) is not None]
+        return len(records) == len(steps) and not any(r.why for r in records) and any(r.is_native for r in records)
 
     def _left_s(self) -> float | None:
         """CPU seconds of work to come: in this pass, and in iterators after this one as much as in those before it.

@@ -22,7 +22,7 @@ from penstock.engine.operators.programs import Uses, run_program, same_columns, 
 from penstock.engine.operators.urls import expected_of
 from penstock.graph.node import Node
 from penstock.ops.program import Program
-from penstock.optimize.fuse_images import exact
+from penstock.optimize.fuse_images import FUSED, exact
 from penstock.optimize.programs import optimize_program
 from penstock.rng import BlockStreams
 from penstock.storage.surroundings import Habit, expecting
@@ -142,7 +142,9 @@ def record_compiled(recorder: Recorder, nodes: Sequence[Node], found: Program | 
         return
     drawing = {step.draw.call for step in found.steps if step.draw is not None}
     for number, node in enumerate(nodes):
-        recorder.functions[node.key] = FunctionRecord(draws=number in drawing, steps=len(found.steps))
+        recorder.functions[node.key] = FunctionRecord(
+            draws=number in drawing, steps=len(found.steps), is_native=any(step.op == FUSED for step in found.steps)
+        )
 
 
 def _first_good(block: Block, eager: Eager) -> tuple[Block, Block] | None:
