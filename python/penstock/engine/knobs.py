@@ -6,7 +6,6 @@ whether it may start. A number the user said is no knob.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,15 +52,6 @@ def knobs_of(stage: Stage, block_size: int | None) -> frozenset[Knob]:
     elif isinstance(stage, NestedStage) and not stage.width.said:
         knobs.add("parallelism")
     return frozenset(knobs)
-
-
-def stages_of(root: Stage) -> Iterator[Stage]:
-    """All stages of a plan, the one nearest the consumer first."""
-    pending = [root]
-    while pending:
-        stage = pending.pop(0)
-        yield stage
-        pending.extend(stage.inputs)
 
 
 @dataclass(slots=True)

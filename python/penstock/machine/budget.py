@@ -9,6 +9,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.machine.cpu import cpu_limit
 from penstock.machine.limit import ROOT
 from penstock.machine.memory import memory_limit
+from penstock.machine.readings import Capacities, Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,13 @@ class Budget:
     memory_bytes: int
     cpu_reason: str
     memory_reason: str
+
+    def host(self, capacities: Capacities = Capacities()) -> Host:  # noqa: B008 - frozen
+        """As traces carry it."""
+        return Host(
+            cpus=self.cpus, memory_bytes=self.memory_bytes, cpu_reason=self.cpu_reason,
+            memory_reason=self.memory_reason, capacities=capacities,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.cpus < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -81,3 +82,12 @@ class Plan:
     root: Stage
     graph: Node
     state_obstacle: str | None
+
+
+def stages_of(root: Stage) -> Iterator[Stage]:
+    """All stages of a plan, the one nearest the consumer first."""
+    pending = [root]
+    while pending:
+        stage = pending.pop(0)
+        yield stage
+        pending.extend(stage.inputs)

@@ -214,8 +214,4 @@ class Pass(Iterator[Any]):
 
 def this_host() -> Host:
     """The budget of this process, as traces carry it."""
-    budget = measure_budget()
-    return Host(
-        cpus=budget.cpus, memory_bytes=budget.memory_bytes,
-        cpu_reason=budget.cpu_reason, memory_reason=budget.memory_reason,
-    )  # fmt: skip
+    return measure_budget().host()

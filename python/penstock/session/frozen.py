@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
-from penstock.engine.knobs import Key, Setting, knobs_of, stages_of
+from penstock.engine.knobs import Key, Setting, knobs_of
 from penstock.errors import InvalidArgumentError
 from penstock.graph.node import Node
 from penstock.graph.nodes import Prefetch, WithOptions
 from penstock.graph.walk import nodes_of
+from penstock.plan.stage import stages_of
 from penstock.session.preparation import Prepared
 from penstock.telemetry.trace import TuningEntry
 from penstock.tuned import FrozenTuning, StageTuning

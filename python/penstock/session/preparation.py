@@ -23,7 +23,7 @@ from penstock.optimize.index_files import with_indices
 from penstock.optimize.rule import Step
 from penstock.options import Options
 from penstock.plan.lower import lower
-from penstock.plan.stage import Plan, SourceStage, Stage
+from penstock.plan.stage import Plan, SourceStage, Stage, stages_of
 from penstock.session.stored.resolve import Found, with_stored
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.gil import GilWatch
@@ -154,11 +154,6 @@ def _warn_once() -> Callable[[str], None]:
 
 def thread_count(stage: Stage, cpus: int) -> int:
     """Worker threads for a plan: the widest stage, and one more for each source that may block in user code."""
-    widest, blocking = cpus, 0
-    pending = [stage]
-    while pending:
-        current = pending.pop()
-        pending.extend(current.inputs)
-        widest = max(widest, current.width.workers)
-        blocking += isinstance(current, SourceStage)
-    return widest + blocking
+    stages = list(stages_of(stage))
+    widest = max(cpus, *(one.width.workers for one in stages))
+    return widest + sum(isinstance(one, SourceStage) for one in stages)

@@ -17,8 +17,16 @@ from penstock.engine.knobs import Setting
 from penstock.graph.node import Node
 from penstock.graph.nodes import Chain, Permute, Shuffle
 from penstock.graph.walk import nodes_of
-from penstock.machine.readings import Host
-from penstock.plan.stage import BarrierStage, ChainStage, IndexedStage, NestedStage, SegmentStage, SourceStage, Stage
+from penstock.plan.stage import (
+    BarrierStage,
+    ChainStage,
+    IndexedStage,
+    NestedStage,
+    SegmentStage,
+    SourceStage,
+    Stage,
+    stages_of,
+)
 from penstock.session.capacities import known_capacities
 from penstock.session.node_facts import draws, facts_of
 from penstock.session.preparation import Prepared
@@ -100,7 +108,7 @@ class Told:
 def trace_of(told: Told) -> Trace:
     """The trace of one iterator so far, or to its end."""
     prepared = told.prepared
-    stages = list(_stages(prepared.plan.root))
+    stages = list(stages_of(prepared.plan.root))
     ids = {id(stage): str(number) for number, stage in enumerate(stages)}
     budget = prepared.budget
     nodes = tuple(_nodes(told))
@@ -109,10 +117,7 @@ def trace_of(told: Told) -> Trace:
     return Trace(
         source="penstock",
         loader=prepared.user_graph.label,
-        host=Host(
-            cpus=budget.cpus, memory_bytes=budget.memory_bytes, cpu_reason=budget.cpu_reason,
-            memory_reason=budget.memory_reason, capacities=known_capacities(_path(nodes), budget.cpus),
-        ),
+        host=budget.host(known_capacities(_path(nodes), budget.cpus)),
         consumer=replace(told.consumer, cpu_s=_cpu_outside(told.process_cpu_s, stage_traces, steps)),
         began_at=told.began_at,
         seconds=told.seconds,
@@ -132,17 +137,6 @@ def _cpu_outside(process_cpu_s: float, stages: Sequence[StageTrace], steps: Sequ
     elsewhere = {stage.id for stage in stages if stage.executor == "processes"}
     inside = sum(step.cpu_s for step in steps if not step.part_of and step.stage not in elsewhere)
     return max(0.0, process_cpu_s - inside)
-
-
-def _stages(root: Stage) -> Iterator[Stage]:
-    """Every stage, the one nearest the consumer first."""
-    pending, seen = [root], set[int]()
-    while pending:
-        stage = pending.pop(0)
-        if id(stage) not in seen:
-            seen.add(id(stage))
-            yield stage
-            pending.extend(stage.inputs)
 
 
 def nodes_in(stage: Stage) -> list[Node]:

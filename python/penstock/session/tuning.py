@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from penstock.engine.executors.evidence import Finding
 from penstock.engine.kept import Kept
-from penstock.engine.knobs import Key, Setting, Window, first_setting, knobs_of, stages_of
+from penstock.engine.knobs import Key, Setting, Window, first_setting, knobs_of
 from penstock.engine.run import Run, Ticker
 from penstock.engine.stages import RunningStage
 from penstock.machine.pressure import read_pressure
-from penstock.plan.stage import Stage
+from penstock.plan.stage import Stage, stages_of
 from penstock.session.frozen import tuning_to_start_from
 from penstock.session.preparation import Prepared
 from penstock.telemetry.trace import TuningEntry, Value

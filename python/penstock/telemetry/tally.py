@@ -82,12 +82,7 @@ class StepTotals:
         self.each.merge(other.each)
         if other.slowest.found:
             self.slowest.merge(other.slowest)
-        for place, op in other.ops.items():
-            known = self.ops.get(place)
-            if known is None:
-                self.ops[place] = op
-            else:
-                known.add(op)
+        _add_ops(self, other.ops)
 
 
 @dataclass(frozen=True, slots=True)
