@@ -31,7 +31,7 @@ NOTES: dict[Method, str] = {
 class Recording:
     """What was noted of one loader. One thread at a time may ask; `note_done` may come from another.
 
-    Cost: 1 us a request (benchmark in docs/howto/measure.md), of which a fifth are the two readings of the clock.
+    Cost: one to two microseconds a request, of which a fifth of one are the two readings of the clock.
     """
 
     def __init__(self, source: Source, loader: str, now: Callable[[], float] = time.perf_counter) -> None:
