@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.engine.knobs import knobs_of, stages_of
+from penstock.engine.knobs import knobs_of
 from penstock.engine.run import Run, RunLimits, Ticker
 from penstock.graph.walk import numbered
 from penstock.optimize.driver import optimize
 from penstock.plan.lower import lower
-from penstock.plan.stage import Stage
+from penstock.plan.stage import Stage, stages_of
 from penstock.telemetry.clock import Clock
 from tests.unit.engine.driven import FakeClock, claim_all, drain, finish, schedule, taken
 
