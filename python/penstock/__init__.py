@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock import errors, image, io, text
+    from penstock import errors, image, io, text, train
     from penstock.block.ragged import Ragged
     from penstock.block.spec import RaggedSpec, Spec
     from penstock.dataset import Dataset
@@ -86,6 +86,7 @@ __all__ = [
     "one_hot",
     "replay",
     "text",
+    "train",
     "watch",
 ]
 

@@ -18,7 +18,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "AUTOTUNE AutoShardPolicy AutotuneOptions CsvDataset Dataset DistributeOptions FixedLengthRecordDataset "
             "FrozenTuning INFINITE_CARDINALITY Options Ragged RaggedSpec RemoteOptions Retry Rng Source Spec "
             "TensorSpec TextLineDataset TFRecordDataset ThreadingOptions UNKNOWN_CARDINALITY cast diagnose errors "
-            "export freeze function gather image io load one_hot replay text watch"
+            "export freeze function gather image io load one_hot replay text train watch"
         ),
     ),
     "penstock.image": (
@@ -32,6 +32,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rot90 transpose"
         ),
     ),
+    "penstock.train": (ps.train, "Change Runtime Strategy setup"),
     "penstock.text": (
         ps.text,
         (

@@ -1,0 +1,16 @@
+"""The training kit: device memory, precision, compilation, strategies, schedules and monitoring, on each framework.
+
+import penstock.train
+
+runtime = penstock.train.setup(backend="auto", seed=0)
+with runtime.scope():
+    model = ...
+"""
+
+from __future__ import annotations
+
+from penstock.train.runtime import Change, Runtime
+from penstock.train.setup import setup
+from penstock.train.strategy.chosen import Strategy
+
+__all__ = ["Change", "Runtime", "Strategy", "setup"]
