@@ -22,7 +22,7 @@ GIB = 2**30
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of eight cores and 16 GiB."""
     budget = Budget(cpus=8, cpu_reason="eight", memory_bytes=16 * GIB, memory_reason="sixteen")
-    monkeypatch.setattr(preparation, "measure_budget", lambda: budget)
+    monkeypatch.setattr(preparation, "recent_budget", lambda: budget)
 
 
 def _ten() -> ps.Dataset:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,28 @@ class Budget:
 
 
 def measure_budget(root: Path = ROOT, affinity: int | None = None) -> Budget:
-    """The budget of this process now. Cost: some twenty small files; once per iterator, not per element."""
+    """The budget of this process now. Cost: some twenty small files, a millisecond or two."""
     cpu, memory = cpu_limit(root, affinity), memory_limit(root)
     return Budget(int(cpu.amount), int(memory.amount), cpu.reason, memory.reason)
+
+
+class RecentBudget:
+    """`measure()`, at most `KEPT_S` old: what opens many small pipelines a second need not read the files for each."""
+
+    KEPT_S = 0.25
+
+    def __init__(
+        self, measure: Callable[[], Budget] = measure_budget, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._measure = measure
+        self._now = now
+        self._kept: tuple[float, Budget] | None = None
+
+    def __call__(self) -> Budget:
+        kept, now = self._kept, self._now()
+        if kept is None or now - kept[0] >= self.KEPT_S:
+            self._kept = kept = (now, self._measure())
+        return kept[1]
+
+
+recent_budget = RecentBudget()

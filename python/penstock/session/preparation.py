@@ -16,7 +16,7 @@ from penstock.graph.distribution import distributed
 from penstock.graph.node import Node
 from penstock.graph.nodes import Distribute, Shard, Shuffle, Skip, Stride, Take
 from penstock.graph.walk import chain_of, collected_options, nodes_of, numbered
-from penstock.machine.budget import Budget, measure_budget
+from penstock.machine.budget import Budget, recent_budget
 from penstock.machine.process import is_helper
 from penstock.optimize.driver import optimize
 from penstock.optimize.index_files import with_indices
@@ -60,7 +60,7 @@ def prepare(root: Node, options: Options | None = None, *, everywhere: bool = Fa
     """
     said = collected_options(root)
     merged = said if options is None else said.merged(options)
-    measured = measure_budget()
+    measured = recent_budget()
     cpus = measured.cpus if merged.cpu_budget is None else min(measured.cpus, merged.cpu_budget)
     waiting = measured.memory_bytes // 2
     if merged.ram_budget is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from itertools import islice
+from typing import Any
 
 from penstock.dataset import Dataset
 from penstock.options import Options
@@ -47,20 +48,25 @@ def assert_deterministic(
 def assert_resumable(
     make: Callable[[], Dataset], *, epoch: int = 0, limit: int | None = None, steps: Iterable[int] | None = None
 ) -> None:
-    """Interrupted after any element and taken up by a new process, the pipeline goes on as if nothing had been.
+    """Taken up after any element by a new process, the pipeline goes on as if nothing had been.
 
-    make: builds the pipeline anew, as the new process would. limit: elements to look at. steps: where to interrupt;
-    default everywhere. The state travels as JSON.
+    make: builds the pipeline anew, as the new process would. limit: elements to look at. steps: where; default
+    everywhere. All states are taken in one pass and travel as JSON.
     Raises: AssertionError naming the step and the first element that differs; NotResumableError: as `state_dict`.
     """
     whole = collect(make(), epoch, limit)
-    for step in range(len(whole) + 1) if steps is None else steps:
-        with make().iterator(epoch=epoch) as iterator:
-            before = [next(iterator) for _ in range(step)]
-            state = json.loads(json.dumps(iterator.state_dict()))
+    wanted = range(len(whole) + 1) if steps is None else sorted(set(steps))
+    states: list[str] = []
+    before: list[Any] = []
+    with make().iterator(epoch=epoch) as iterator:
+        for step in wanted:
+            before += islice(iterator, step - len(before))
+            states.append(json.dumps(iterator.state_dict()))
+    assert_same_elements(before, whole[: len(before)], "while states were taken")
+    for step, state in zip(wanted, states, strict=True):
         with make().iterator() as iterator:
-            iterator.load_state_dict(state)
+            iterator.load_state_dict(json.loads(state))
             after = list(islice(iterator, len(whole) - step))
             ended = limit is not None or next(iterator, None) is None
-        assert_same_elements([*before, *after], whole, f"interrupted after {step} elements")
-        assert ended, f"interrupted after {step} elements: more came than without"
+        assert_same_elements(after, whole[step:], f"resumed after {step} elements")
+        assert ended, f"resumed after {step} elements: more came than without"

@@ -6,6 +6,7 @@ import pytest
 
 from penstock.errors import InvalidArgumentError
 from penstock.machine import Budget, measure_budget
+from penstock.machine.budget import RecentBudget
 from tests.unit.machine.trees import v2_tree, write_tree
 
 
@@ -23,3 +24,17 @@ def test_measure_budget_names_both_limits(tmp_path: Path) -> None:
 def test_budget_refuses_less_than_nothing(cpus: int, memory_bytes: int) -> None:
     with pytest.raises(InvalidArgumentError):
         Budget(cpus, memory_bytes, "", "")
+
+
+def test_a_recent_budget_is_measured_again_when_it_is_old() -> None:
+    now, measured = 0.0, 0
+
+    def measure() -> Budget:
+        nonlocal measured
+        measured += 1
+        return Budget(measured, 1, "", "")
+
+    recent = RecentBudget(measure, lambda: now)
+    assert [recent().cpus, recent().cpus] == [1, 1]
+    now = RecentBudget.KEPT_S
+    assert recent().cpus == 2
