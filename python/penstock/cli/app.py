@@ -205,6 +205,31 @@ def doctor(  # noqa: PLR0917 - typer makes each an option, none but the first is
     raise typer.Exit(status)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def launch(
+    context: typer.Context,
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A training script.")],
+    workers: Annotated[int, typer.Option(min=1, help="How many processes.")] = 2,
+    backend: Annotated[
+        str, typer.Option(help="Whose variables they find: tensorflow, torch, jax; auto: those of all three.")
+    ] = "auto",
+    grace: Annotated[float, typer.Option(min=0, help="Seconds between SIGTERM and SIGKILL.", metavar="N")] = 10.0,
+) -> None:
+    """Run a training script as several processes of this machine: SCRIPT, and behind it its own arguments.
+
+    Each finds TF_CONFIG, torchrun's or JAX's variables, and its lines come with its number in front. When one fails,
+    the others are ended, and its exit status becomes ours. On several hosts use the framework's own launcher.
+    """
+    from penstock.cli.launch.command import Request, run_launch
+
+    with one_line_errors():
+        request = Request(script, tuple(context.args), workers, backend, grace)
+        status = run_launch(request, Console(stderr=True, highlight=False, soft_wrap=True))
+    raise typer.Exit(status)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; its exit status. Errors that a user can mend are one line on stderr."""
     try:

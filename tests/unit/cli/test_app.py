@@ -12,7 +12,8 @@ from penstock.errors import InvalidArgumentError
 
 
 @pytest.mark.parametrize(
-    "arguments", [[name, "--help"] for name in ("demo", "inspect", "convert", "bench", "doctor")] + [["--help"]]
+    "arguments",
+    [[name, "--help"] for name in ("demo", "inspect", "convert", "bench", "doctor", "launch")] + [["--help"]],
 )
 def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 0

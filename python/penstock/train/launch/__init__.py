@@ -1,0 +1,1 @@
+"""Several local processes that train together: their variables, their lives and their output."""
