@@ -9,8 +9,10 @@ with runtime.scope():
 
 from __future__ import annotations
 
+from penstock.train.compile.jit import set_jit
+from penstock.train.compile.step import compile_step
 from penstock.train.runtime import Change, Runtime
 from penstock.train.setup import setup
 from penstock.train.strategy.chosen import Strategy
 
-__all__ = ["Change", "Runtime", "Strategy", "setup"]
+__all__ = ["Change", "Runtime", "Strategy", "compile_step", "set_jit", "setup"]
