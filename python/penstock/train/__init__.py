@@ -13,6 +13,7 @@ from penstock.train.compile.jit import set_jit
 from penstock.train.compile.step import compile_step
 from penstock.train.runtime import Change, Runtime
 from penstock.train.setup import setup
+from penstock.train.strategy.choose import choose as choose_strategy
 from penstock.train.strategy.chosen import Strategy
 
-__all__ = ["Change", "Runtime", "Strategy", "compile_step", "set_jit", "setup"]
+__all__ = ["Change", "Runtime", "Strategy", "choose_strategy", "compile_step", "set_jit", "setup"]

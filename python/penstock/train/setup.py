@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from penstock.train.backend import resolve_backend
 from penstock.train.compile.jit import Jit, set_jit
 from penstock.train.runtime import Runtime
 from penstock.train.seed import set_seed
-from penstock.train.strategy.chosen import Strategy
+from penstock.train.strategy.choose import choose
 
 
-def setup(*, backend: str = "auto", jit: Jit = "auto", seed: int | None = None, verbose: bool = True) -> Runtime:
+def setup(
+    *,
+    backend: str = "auto",
+    strategy: str = "auto",
+    cross_device_ops: str | None = None,
+    layout: Any = None,
+    jit: Jit = "auto",
+    seed: int | None = None,
+    verbose: bool = True,
+) -> Runtime:
     """Set this process up to train, before the first operation of its framework; prints what was done, and returns it.
 
     backend: "tensorflow", "jax", "torch", or "auto": Keras' own, else the one imported, else the one installed.
+    strategy: over which devices and processes; "auto": all there are. cross_device_ops: how gradients are added up
+    ("nccl", "hierarchical", "ring", "one_device"). layout: of "model_parallel", which variable is split over what.
     jit: whether steps are compiled; "auto": where it pays, see `penstock.train.set_jit`.
     seed: of Python, NumPy and the framework. verbose=False prints nothing.
 
     Raises: InvalidArgumentError: a value that does not exist, with those that do. MissingDependencyError.
     """
     chosen = resolve_backend(backend)
-    strategy = Strategy(name="one_device", backend=chosen, devices=("the default device",))
-    compiles, jit_changes = set_jit(chosen, jit, strategy)
-    changes = (*jit_changes, *set_seed(chosen, seed))
-    runtime = Runtime(backend=chosen, strategy=strategy, jit=compiles, seed=seed, changes=changes)
+    spread, strategy_changes = choose(chosen, strategy, cross_device_ops, layout=layout)
+    compiles, jit_changes = set_jit(chosen, jit, spread)
+    changes = (*strategy_changes, *jit_changes, *set_seed(chosen, seed))
+    runtime = Runtime(backend=chosen, strategy=spread, jit=compiles, seed=seed, changes=changes)
     if verbose:
         sys.stdout.write(f"{runtime}\n")
     return runtime
