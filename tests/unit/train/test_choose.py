@@ -62,7 +62,7 @@ def test_what_would_follow_nothing_is_refused() -> None:
         choose("torch", "one_device", cross_device_ops="nccl")
     with pytest.raises(InvalidArgumentError, match="layout, under 'one_device'"):
         choose("torch", "one_device", layout=object())
-    with pytest.raises(InvalidArgumentError, match="layout, under 'model_parallel'.*got none"):
+    with pytest.raises(InvalidArgumentError, match=r"layout, under 'model_parallel'.*got none"):
         choose("jax", "model_parallel")
     with pytest.raises(InvalidArgumentError, match="none of them twice"):
         choose("torch", devices=["cuda:0", "cuda:0"])
