@@ -194,6 +194,18 @@ class MissingDependencyError(PenstockError, ImportError):
     """An optional framework that this call needs is not installed."""
 
 
+class TooLateError(PenstockError, RuntimeError):
+    """A framework was already initialised when something was asked that it takes only before.
+
+    Attributes: framework; first_call, the user's line that initialised it, None where it is not known.
+    """
+
+    def __init__(self, what: str, *, framework: str = "", first_call: Location | None = None, **parts: Any) -> None:
+        self.framework = framework
+        self.first_call = first_call
+        super().__init__(what, **parts)
+
+
 class PenstockWarning(UserWarning):
     """Something was done less well than asked; said once."""
 

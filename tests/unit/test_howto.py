@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "docs" / "howto"
 RUNNABLE = (
     "convert.md",
+    "device-memory.md",
     "diagnose.md",
     "doctor.md",
     "keep-data.md",

@@ -32,7 +32,13 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "resize_with_crop_or_pad resize_with_pad rgb_to_grayscale rot90 transpose"
         ),
     ),
-    "penstock.train": (ps.train, "Change Runtime Strategy choose_strategy compile_step set_jit setup"),
+    "penstock.train": (
+        ps.train,
+        (
+            "Change Device DeviceList Released Runtime Strategy choose_strategy compile_step devices release set_jit "
+            "setup"
+        ),
+    ),
     "penstock.text": (
         ps.text,
         (

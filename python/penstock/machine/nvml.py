@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from penstock.machine.accelerators import Accelerators, NoAccelerators, as_text, visible_devices
+from penstock.machine.cards import Card, describe
 from penstock.machine.readings import AcceleratorReading
 
 T = TypeVar("T")
@@ -51,6 +52,18 @@ def open_accelerators(environ: Mapping[str, str] = os.environ, library: Any = No
     return Nvml(library, handles)
 
 
+def read_cards(environ: Mapping[str, str] = os.environ, library: Any = None) -> tuple[tuple[Card, ...], str]:
+    """The cards that this process may use, in the order of CUDA_VISIBLE_DEVICES, and why there is none, or "".
+
+    Cost: as `open_accelerators`, which it opens and closes. Initialises nothing of CUDA.
+    """
+    opened = open_accelerators(environ, library)
+    try:
+        return (opened.cards() if isinstance(opened, Nvml) else ()), opened.why_none
+    finally:
+        opened.close()
+
+
 class Nvml:
     """Open devices. Not for several threads at once."""
 
@@ -64,6 +77,10 @@ class Nvml:
     def read(self) -> tuple[AcceleratorReading, ...]:
         """Each device now. Cost: some 0.2 ms a device."""
         return tuple(device.read() for device in self._devices) if self._is_open else ()
+
+    def cards(self) -> tuple[Card, ...]:
+        """Who each device is, with its reading and its users. Cost: some 1 ms a device."""
+        return tuple(device.card() for device in self._devices) if self._is_open else ()
 
     def close(self) -> None:
         if self._is_open:
@@ -134,6 +151,9 @@ class _Device:
             temperature_c=self._asked("temperature", self._temperature),
             throttled=self._asked("throttled", self._throttled) or (),
         )
+
+    def card(self) -> Card:
+        return describe(self._library, self._handle, self.read(), self._asked)
 
     def _temperature(self) -> float:
         nvml = self._library

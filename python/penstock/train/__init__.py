@@ -11,9 +11,27 @@ from __future__ import annotations
 
 from penstock.train.compile.jit import set_jit
 from penstock.train.compile.step import compile_step
+from penstock.train.device.first_use import watch_first_use
+from penstock.train.device.listing import Device, DeviceList, devices
+from penstock.train.device.release import Released, release
 from penstock.train.runtime import Change, Runtime
 from penstock.train.setup import setup
 from penstock.train.strategy.choose import choose as choose_strategy
 from penstock.train.strategy.chosen import Strategy
 
-__all__ = ["Change", "Runtime", "Strategy", "choose_strategy", "compile_step", "set_jit", "setup"]
+__all__ = [
+    "Change",
+    "Device",
+    "DeviceList",
+    "Released",
+    "Runtime",
+    "Strategy",
+    "choose_strategy",
+    "compile_step",
+    "devices",
+    "release",
+    "set_jit",
+    "setup",
+]
+
+watch_first_use()

@@ -56,6 +56,12 @@ class FakeNvml:
     def nvmlDeviceGetName(self, handle: int) -> bytes:
         return self._tell(handle, "name").encode()
 
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> tuple[int, int]:
+        return self._tell(handle, "capability")
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:
+        return [SimpleNamespace(pid=pid, usedGpuMemory=used) for pid, used in self._tell(handle, "users")]
+
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:
         return SimpleNamespace(gpu=self._tell(handle, "utilisation"))
 
