@@ -35,8 +35,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.train": (
         ps.train,
         (
-            "Change Device DeviceList Released Runtime Strategy choose_strategy compile_step devices release set_jit "
-            "setup"
+            "Change Device DeviceList Released RetraceWatch Runtime Strategy choose_strategy compile_step "
+            "devices release set_jit setup watch_first_use watch_retraces"
         ),
     ),
     "penstock.text": (

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-Patch = Callable[[Any], None]
+Patch = Callable[[Any], object]
 
 
 class Patcher(MetaPathFinder):
@@ -28,6 +28,12 @@ class Patcher(MetaPathFinder):
         sys.meta_path.insert(0, self)
         for name in [name for name in self._patches if name in sys.modules]:
             self._apply(name, sys.modules[name])
+
+    def uninstall(self) -> None:
+        """From now on no module is patched any more; what was is left as it is."""
+        self._patches.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -9,14 +9,14 @@ from typing import Any
 
 from penstock.machine.budget import measure_budget
 from penstock.machine.readings import Host
-from penstock.probes.signature import Signature, difference, glance, rows, signature
+from penstock.probes.shapes import Shapes
+from penstock.probes.signature import rows
 from penstock.probes.stacks import Samples
 from penstock.probes.tape import LONGEST, Tape, Totals
 from penstock.probes.tf_profile import Windows
 from penstock.probes.trainer import Brackets, is_synchronous, trainer
-from penstock.telemetry.trace import Consumer, Method, NodeTrace, Retrace, Source, StageTrace, StepTrace, Trace, Value
+from penstock.telemetry.trace import Consumer, Method, NodeTrace, Source, StageTrace, StepTrace, Trace, Value
 
-_RETRACES = 100
 _KNOWN_SHARE = 0.5
 
 NOTES: dict[Method, str] = {
@@ -56,50 +56,35 @@ class Recording:
         self.functions: dict[str, frozenset[str]] = {}
         self.dataset = ""
         self.dataset_ids: dict[int, None] = {}
-        self.retraces: list[Retrace] = []
-        self._last: Any = None
+        self.shapes = Shapes()
+        self._is_other = self.shapes.is_other
         self._rows_each = 0
         self._has_rows = True
         self._asked = self.tape.asked
         self._note_asked = self.tape.asked.append
         self._note_got = self.tape.got.append
-        self._signatures: dict[Signature, None] = {}
 
     def gave(self, asked: float, got: float, batch: Any) -> None:
         """A request that began at `asked` has been answered at `got`."""
         self._note_asked(asked)
         self._note_got(got)
-        try:
-            seen = glance(batch)
-        except AttributeError:
-            seen = signature(batch)
-        if seen != self._last:
-            self._look(batch, seen)
+        if self._is_other(batch):
+            self._look(batch)
         self.rows += self._rows_each
         if len(self._asked) >= LONGEST:
             self.tape.fold()
 
-    def _look(self, batch: Any, seen: Any) -> None:
-        self._last = seen
+    def _look(self, batch: Any) -> None:
         count = rows(batch)
         self._has_rows = count is not None
         self._rows_each = count or 0
         if self.first_s is None:
             self.first_s = self.tape.got[0] - self.opened_at
-        new = signature(batch)
-        if new in self._signatures:
-            return
-        if self._signatures and len(self.retraces) < _RETRACES:
-            leaf, before, after = difference(next(reversed(self._signatures)), new)
-            self.retraces.append(Retrace(step=len(self.tape) - 1, leaf=leaf, before=before, after=after))
-        if len(self._signatures) < 10 * _RETRACES:
-            self._signatures[new] = None
+        self.shapes.note(batch, len(self.tape) - 1)
 
     def compiled(self, seconds: float) -> None:
         """The trainer compiled for this long; where its last batch had a new signature, that is what it cost."""
-        if self.retraces and self.retraces[-1].step == len(self.tape) - 1:
-            last = self.retraces[-1]
-            self.retraces[-1] = replace(last, cost_s=(last.cost_s or 0.0) + seconds)
+        self.shapes.compiled(seconds, len(self.tape) - 1)
 
     def note_starved(self, step: int, seconds: float) -> None:
         """The device itself says how long it starved before batch number `step`."""
@@ -168,7 +153,7 @@ class Recording:
             steps=steps,
             nodes=self.nodes,
             intervals=tuple(replace(one, at_s=one.at_s - self.opened_at) for one in totals.intervals),
-            retraces=tuple(self.retraces),
+            retraces=tuple(self.shapes.retraces),
             notes=(NOTES[method], *self.notes),
         )
 

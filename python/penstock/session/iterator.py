@@ -33,6 +33,7 @@ from penstock.session.stored.filling import fill_up, prepare_filled
 from penstock.session.tracing import RowCount, Told, trace_of
 from penstock.session.tuning import Tuning
 from penstock.telemetry.clock import Clock
+from penstock.telemetry.delivered import DELIVERED
 from penstock.telemetry.recorder import Recorder
 from penstock.telemetry.snapshot import IteratorStats, StageStats
 from penstock.telemetry.thinned import Thinned
@@ -110,6 +111,8 @@ class PipelineIterator(Iterator[Any]):
             self._requests += 1
             self._delivered += 1
             self._wait_s += left - entered
+        if DELIVERED.listeners:
+            DELIVERED.tell(self, element, entered, left)
         return element
 
     def _note(self, entered: float, left: float, was_ready: bool) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from penstock.train.compile.jit import set_jit
 from penstock.train.compile.step import compile_step
+from penstock.train.compile.watching import RetraceWatch, watch_retraces
 from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
@@ -24,6 +25,7 @@ __all__ = [
     "Device",
     "DeviceList",
     "Released",
+    "RetraceWatch",
     "Runtime",
     "Strategy",
     "choose_strategy",
@@ -32,6 +34,6 @@ __all__ = [
     "release",
     "set_jit",
     "setup",
+    "watch_first_use",
+    "watch_retraces",
 ]
-
-watch_first_use()
