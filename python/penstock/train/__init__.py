@@ -16,6 +16,9 @@ from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
 from penstock.train.runtime import Change, Runtime
+from penstock.train.schedule.scale import Scaled, scale
+from penstock.train.schedule.scaling import scaled_rate
+from penstock.train.schedule.warm_up import jax_warm_up, keras_warm_up, torch_warm_up
 from penstock.train.setup import setup
 from penstock.train.strategy.choose import choose as choose_strategy
 from penstock.train.strategy.chosen import Strategy
@@ -27,13 +30,19 @@ __all__ = [
     "Released",
     "RetraceWatch",
     "Runtime",
+    "Scaled",
     "Strategy",
     "choose_strategy",
     "compile_step",
     "devices",
+    "jax_warm_up",
+    "keras_warm_up",
     "release",
+    "scale",
+    "scaled_rate",
     "set_jit",
     "setup",
+    "torch_warm_up",
     "watch_first_use",
     "watch_retraces",
 ]
