@@ -15,7 +15,7 @@ import pytest
 from penstock.cli.demo.corpus import make_corpus
 
 ROOT = Path(__file__).parents[2]
-PENSTOCK = [sys.executable, "-c", "from penstock.cli import main; main()"]
+PENSTOCK = [sys.executable, "-m", "penstock"]
 SMALL = ["--batch-size", "16", "--image-size", "32", "--samples", "200"]
 
 pytestmark = pytest.mark.framework

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,14 @@ from penstock.errors import InvalidArgumentError
 def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 0
     assert "penstock" in capsys.readouterr().out
+
+
+def test_the_package_is_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["penstock", "--help"])
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_module("penstock", run_name="__main__")
+    assert exit_.value.code == 0
+    assert "Usage: penstock " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["demo", "--batch-size", "0"], ["demo", "--bogus"], ["nothing"]])

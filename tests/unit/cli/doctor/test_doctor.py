@@ -135,7 +135,7 @@ def test_an_interruption_from_outside_reaches_the_script(script: Path) -> None:
         "import time\nimport penstock as ps\n"
         "for batch in ps.Dataset.range(10**6).batch(1):\n    time.sleep(0.01)\n    print('step', flush=True)\n"
     )
-    command = [sys.executable, "-c", "from penstock.cli import main; main()", "doctor", str(script)]
+    command = [sys.executable, "-m", "penstock", "doctor", str(script)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
