@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from penstock.options import Options
 from penstock.plan.place import process_workers
 from penstock.session.frozen import frozen_of
 from penstock.session.node_facts import rows_are_batched
-from penstock.session.preparation import resolve_seed, services_of, thread_count
+from penstock.session.preparation import Prepared, resolve_seed, services_of, thread_count
 from penstock.session.state import OnChange, Progress, progress_of, state_of
 from penstock.session.stored.filling import fill_up, prepare_filled
 from penstock.session.tracing import RowCount, Told, trace_of
@@ -279,10 +280,12 @@ class PipelineIterator(Iterator[Any]):
 
         Raises: NotResumableError: naming the verb and line that cannot be resumed.
         """
-        self._require_resumable("give its")
+        return self._bookmark()()
+
+    def _bookmark(self) -> Callable[[], dict[str, Any]]:
+        """`state_dict` as it would be now, for whenever the result is called. Cost: a microsecond."""
         mark = self._mark.after(self._delivered - self._marked)
-        progress = Progress(self._seed, self._epoch, self._delivered, mark)
-        return state_of(self._prepared.user_graph, self._prepared.plan, progress)
+        return partial(_state_at, self._prepared, Progress(self._seed, self._epoch, self._delivered, mark))
 
     def load_state_dict(self, state: dict[str, Any], on_change: OnChange = "refuse") -> None:
         """Continue where `state` was taken: the next element is the one after the last that was received then.
@@ -293,7 +296,7 @@ class PipelineIterator(Iterator[Any]):
         Cost: an index-driven pipeline starts at once; a stream reads again what its verbs held, a generator replays.
         Raises: StateMismatchError: another pipeline or version; says what differs. NotResumableError: as `state_dict`.
         """
-        self._require_resumable("take a")
+        _require_resumable(self._prepared, "take a")
         progress = progress_of(state, self._prepared.user_graph, self._prepared.plan, on_change)
         with self._lock:
             if self._run is not None:
@@ -307,10 +310,16 @@ class PipelineIterator(Iterator[Any]):
             self._start = self._delivered = self._marked = progress.position
             self._mark = self._began = progress.mark
 
-    def _require_resumable(self, what: str) -> None:
-        obstacle = self._prepared.plan.state_obstacle
-        if obstacle is not None:
-            raise NotResumableError(f"this pipeline cannot {what} state: {obstacle}")
+
+def _state_at(prepared: Prepared, progress: Progress) -> dict[str, Any]:
+    _require_resumable(prepared, "give its")
+    return state_of(prepared.user_graph, prepared.plan, progress)
+
+
+def _require_resumable(prepared: Prepared, what: str) -> None:
+    obstacle = prepared.plan.state_obstacle
+    if obstacle is not None:
+        raise NotResumableError(f"this pipeline cannot {what} state: {obstacle}")
 
 
 def _is_over_window(graph: Node) -> bool:

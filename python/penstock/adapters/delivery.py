@@ -1,0 +1,224 @@
+"""A feed for a loop of the trainer's own: one epoch per `iter()`, batches on their way ahead of time, a state.
+
+The state counts what the loop received, not what was fetched ahead for it: each batch travels with the state after it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, runtime_checkable
+
+from penstock.adapters.feed import Batches, Feed
+from penstock.adapters.passes import Passes
+from penstock.errors import NotResumableError, StateMismatchError, UnknownLengthError
+
+_VERSION = 1
+State = dict[str, Any]
+
+
+class Mover(Protocol):
+    """How batches get to where the trainer wants them."""
+
+    @property
+    def ahead(self) -> int:
+        """How many batches to send before they are asked for."""
+
+    def send(self, batch: Any) -> Any:
+        """Start moving a batch."""
+
+    def receive(self, sent: Any) -> Any:
+        """The moved batch, for the trainer."""
+
+    def close(self) -> None:
+        """Give back what moving took. It may be used again."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A feed whose batches can be gone on with. Methods alone: asking an object whether it is one runs nothing."""
+
+    def bookmark(self, batches: Any) -> Callable[[], State]:
+        """A function that gives the state in which `batches` are now, whenever it is called. Cost: a microsecond."""
+
+    def resume(self, state: State) -> Batches:
+        """The batches after that state. Raises: StateMismatchError: it is another pipeline's."""
+
+
+class Delivery:
+    """What `to_torch` and `to_jax` return: an iterable, again and again, each `iter()` the next epoch of its own count.
+
+    Dropping an iterator half-way closes it. `close()` closes all of them, and gives back what moving took.
+    """
+
+    def __init__(self, feed: Feed, mover: Mover) -> None:
+        super().__init__()
+        self._feed = _Bookmarked(feed)
+        self._passes = Passes(self._feed)
+        self._mover = mover
+        self._received: Callable[[], State] | None = None  # the state after the last batch that was received
+
+    @property
+    def feed(self) -> Feed:
+        """Where the batches come from; may be replaced by another around it, to record what passes."""
+        return self._feed.feed
+
+    @feed.setter
+    def feed(self, feed: Feed) -> None:
+        self._feed.feed = feed
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next `iter()` reads."""
+        return self._passes.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next `iter()` read that epoch; what `load_state_dict` set stays if it is of that epoch."""
+        if epoch != self._passes.epoch:
+            self._feed.forget()
+            self._received = None
+        self._passes.epoch = epoch
+
+    def __len__(self) -> int:
+        """Batches per epoch. Raises: UnknownLengthError, a TypeError: it is endless or unknown."""
+        count = self.feed.cardinality
+        if count < 0:
+            raise UnknownLengthError(f"the number of batches is {'infinite' if count == -1 else 'unknown'}")
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        mover, batches = self._mover, self._passes(self._send)
+        sent: deque[tuple[Any, Callable[[], State] | None]] = deque()
+        failure: Exception | None = None
+        ended = False
+        try:
+            while True:
+                while not ended and len(sent) <= mover.ahead:
+                    try:
+                        sent.append(next(batches))
+                    except StopIteration:
+                        ended = True
+                    except Exception as error:  # noqa: BLE001 - raised below, after the batches that came before it
+                        ended, failure = True, error
+                if not sent:
+                    break
+                moved, self._received = sent.popleft()
+                handed_over = [mover.receive(moved)]
+                del moved  # a suspended generator keeps its variables, and a batch kept is a buffer kept
+                yield handed_over.pop()
+        finally:
+            batches.close()  # type: ignore[attr-defined]  # a generator's
+        if failure is not None:
+            raise failure
+        self._received = None
+
+    def _send(self, pair: tuple[Any, Callable[[], State] | None]) -> tuple[Any, Callable[[], State] | None]:
+        return self._mover.send(pair[0]), pair[1]
+
+    def state_dict(self) -> State:
+        """Where the loop is, as a few JSON values; of the iterator that was read last.
+
+        Raises: NotResumableError: naming what cannot be resumed.
+        """
+        batches = None if self._received is None else self._received()
+        epoch = self._passes.epoch if batches is None else batches["epoch"]
+        return {"version": _VERSION, "epoch": epoch, "batches": batches}
+
+    def load_state_dict(self, state_dict: State) -> None:
+        """Make the next `iter()` go on after the batch that was the last received when the state was taken.
+
+        Raises: StateMismatchError: it is no such state, or another pipeline's.
+        """
+        try:
+            version, epoch, batches = state_dict["version"], state_dict["epoch"], state_dict["batches"]
+        except (KeyError, TypeError):
+            version = epoch = batches = None
+        if version != _VERSION:
+            raise StateMismatchError("load_state_dict", got=repr(state_dict)[:80], expected="what state_dict() gave")
+        self._feed.forget()
+        self._received = None
+        if batches is not None:
+            self._feed.resume(batches)
+            self._received = lambda: batches
+        self._passes.epoch = epoch
+
+    def close(self) -> None:
+        """Close what `load_state_dict` opened and nobody read, and give back what moving took."""
+        self._feed.forget()
+        self._passes.close()
+        self._mover.close()
+
+
+class _Bookmarked:
+    """`feed`, each of its batches beside a function that gives the state after it."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self._resumed: Batches | None = None
+
+    @property
+    def element_spec(self) -> Any:
+        return self.feed.element_spec
+
+    @property
+    def cardinality(self) -> int:
+        return self.feed.cardinality
+
+    @property
+    def batch_size(self) -> int | None:
+        return self.feed.batch_size
+
+    @property
+    def has_partial_batch(self) -> bool | None:
+        return self.feed.has_partial_batch
+
+    @property
+    def partial_batch_size(self) -> int | None:
+        return self.feed.partial_batch_size
+
+    def resume(self, state: State) -> None:
+        """Make the next `open` go on after `state`."""
+        if not isinstance(self.feed, Resumable):
+            raise _not_resumable(self.feed)
+        self._resumed = self.feed.resume(state)
+
+    def forget(self) -> None:
+        """Take `resume` back."""
+        batches, self._resumed = self._resumed, None
+        if batches is not None:
+            batches.close()
+
+    def open(self, epoch: int | None = None, start: int = 0) -> Batches:
+        batches, self._resumed = self._resumed, None
+        return _Pairs(self.feed, self.feed.open(epoch, start) if batches is None else batches)
+
+
+class _Pairs:
+    """Each batch, and a function that gives the state after it."""
+
+    def __init__(self, feed: Feed, batches: Batches) -> None:
+        self._batches = batches
+        self._bookmark = feed.bookmark if isinstance(feed, Resumable) else _no_bookmark(feed)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> tuple[Any, Callable[[], State]]:
+        return next(self._batches), self._bookmark(self._batches)
+
+    def close(self) -> None:
+        self._batches.close()
+
+
+def _no_bookmark(feed: Feed) -> Callable[[Any], Callable[[], State]]:
+    def state() -> State:
+        raise _not_resumable(feed)
+
+    return lambda batches: state
+
+
+def _not_resumable(feed: Feed) -> NotResumableError:
+    return NotResumableError(f"{type(feed).__name__} keeps no state of its batches")
