@@ -240,8 +240,42 @@ class Dataset(
         require_own_part(self._node, user_location())
         return to_keras(DatasetFeed(self))
 
+    def to_torch(self, device: Any = None, prefetch: int = 2, pin_memory: bool | None = None) -> Any:
+        """A `torch.utils.data.IterableDataset` of tensors: one epoch per iteration, resumable, also by torchdata.
+
+        device: None: on the CPU, over the batches' own memory. A GPU: copied from page-locked memory while it computes,
+        `prefetch` batches ahead. pin_memory: False copies without page-locking; True page-locks what stays on the CPU.
+
+        Raises: MissingDependencyError: PyTorch is not installed; InvalidArgumentError: no such device; or one of
+        several ranks, and nothing says which part is its own. While read: UnsupportedValueError: text, or ragged.
+        """
+        from penstock.adapters.torch import to_torch
+
+        require_own_part(self._node, user_location())
+        return to_torch(DatasetFeed(self), device, _prefetch("to_torch", prefetch), pin_memory)
+
+    def to_jax(self, sharding: Any = None, prefetch: int = 2) -> Any:
+        """An iterable of nests of `jax.Array`: one epoch per iteration, resumable by `state_dict`.
+
+        sharding: None: the default device. A device; a list of devices, which share the rows of each batch; or a
+        `jax.sharding.Sharding`: where it spans several processes, a batch is this one's part of a global array.
+        prefetch: how many batches are copied ahead, on accelerators; on the CPU an array is the batch's own memory.
+
+        Raises: MissingDependencyError: JAX is not installed; InvalidArgumentError: `sharding` is none; or one of
+        several ranks, and nothing says which part is its own. While read: the devices do not divide a batch;
+        UnsupportedValueError: text, or ragged.
+        """
+        from penstock.adapters.jax import to_jax
+
+        require_own_part(self._node, user_location())
+        return to_jax(DatasetFeed(self), sharding, _prefetch("to_jax", prefetch))
+
     def __repr__(self) -> str:
         return f"<penstock.Dataset {self._node.label}: {render_cardinality(self.cardinality())} elements>"
+
+
+def _prefetch(verb: str, value: Any) -> int:
+    return require_integer(verb, "prefetch", value, minimum=0, where=user_location()) or 0
 
 
 def _said(parts: list[int | None]) -> str:
@@ -296,4 +330,14 @@ class DatasetFeed:
             state = iterator.state_dict()
             state.pop("mark", None)  # that of the first batch
             iterator.load_state_dict({**state, "position": start})
+        return iterator
+
+    def bookmark(self, batches: PipelineIterator) -> Callable[[], dict[str, Any]]:
+        """A function that gives the state in which `batches` are now, whenever it is called."""
+        return batches._bookmark()
+
+    def resume(self, state: dict[str, Any]) -> PipelineIterator:
+        """The batches after that state."""
+        iterator = self._dataset.iterator(state.get("epoch", 0))
+        iterator.load_state_dict(state)
         return iterator
