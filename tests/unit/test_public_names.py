@@ -35,9 +35,9 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.train": (
         ps.train,
         (
-            "Change Device DeviceList Released RetraceWatch Runtime Scaled Strategy choose_strategy "
-            "compile_step devices jax_warm_up keras_warm_up release scale scaled_rate set_jit setup "
-            "torch_warm_up watch_first_use watch_retraces"
+            "Change Device DeviceList FixedShapes Released RetraceWatch Runtime Scaled Strategy "
+            "choose_strategy compile_step devices fix_shapes jax_warm_up keras_warm_up release scale "
+            "scaled_rate set_jit setup torch_warm_up watch_first_use watch_retraces"
         ),
     ),
     "penstock.text": (

@@ -9,6 +9,7 @@ with runtime.scope():
 
 from __future__ import annotations
 
+from penstock.train.compile.fix_shapes import FixedShapes, fix_shapes
 from penstock.train.compile.jit import set_jit
 from penstock.train.compile.step import compile_step
 from penstock.train.compile.watching import RetraceWatch, watch_retraces
@@ -27,6 +28,7 @@ __all__ = [
     "Change",
     "Device",
     "DeviceList",
+    "FixedShapes",
     "Released",
     "RetraceWatch",
     "Runtime",
@@ -35,6 +37,7 @@ __all__ = [
     "choose_strategy",
     "compile_step",
     "devices",
+    "fix_shapes",
     "jax_warm_up",
     "keras_warm_up",
     "release",

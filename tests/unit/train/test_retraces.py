@@ -72,7 +72,7 @@ def test_shapes_that_keep_changing_are_a_finding_that_names_the_batch() -> None:
     assert finding is not None
     assert (finding.kind, finding.confidence) == ("retrace", "high")
     assert finding.blame.startswith("padded_batch at ")
-    assert "padded_batch" in finding.advice[0]
+    assert "fix_shapes" in finding.advice[0]
     assert "5 new shapes; 6 compilations took 600.0 ms" in str(watch)
 
 

@@ -16,8 +16,8 @@ _LEAST = 3
 _LEAST_SHARE = 0.05
 _BATCHING = ("batch", "padded_batch", "ragged_batch", "bucket_by_sequence_length", "rebatch", "padded")
 _FIXES = {
-    "penstock": "padded_batch with a fixed length, bucket_by_sequence_length with few buckets, pack, "
-    'batch(drop_remainder=True) or batch(remainder="pad")',
+    "penstock": "penstock.train.fix_shapes(dataset); by hand: padded_batch with a fixed length, "
+    'bucket_by_sequence_length with few buckets, pack, batch(drop_remainder=True) or batch(remainder="pad")',
     "tf.data": "padded_batch(padded_shapes=...), bucket_by_sequence_length(pad_to_bucket_boundary=True), "
     "batch(drop_remainder=True)",
     "torch": "a collate_fn that pads to a few lengths, DataLoader(drop_last=True), torch.compile(dynamic=True)",
