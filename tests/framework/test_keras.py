@@ -1,4 +1,4 @@
-"""The behaviours of the Keras adapter, in a process of its own per backend: Keras has one backend for life."""
+"""The behaviours of Keras' adapter and of the monitor, in a process per backend: Keras has one backend for life."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-BEHAVIOURS = Path(__file__).with_name("keras_behaviours.py")
+FOLDER = Path(__file__).parent
+BEHAVIOURS = [str(FOLDER / name) for name in ("keras_behaviours.py", "keras_monitor.py")]
 
 
 @pytest.mark.framework
@@ -20,9 +21,9 @@ def test_keras_is_fed_right(backend: str) -> None:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", str(BEHAVIOURS), "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", *BEHAVIOURS, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
         env=os.environ | {"KERAS_BACKEND": backend},
-        cwd=BEHAVIOURS.parents[2],
+        cwd=FOLDER.parents[1],
         capture_output=True,
         text=True,
         check=False,

@@ -35,8 +35,8 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.train": (
         ps.train,
         (
-            "Change Device DeviceList FixedShapes Released RetraceWatch Runtime Scaled Strategy "
-            "choose_strategy compile_step devices fix_shapes jax_warm_up keras_warm_up release scale "
+            "Alarm Change Device DeviceList Epoch FixedShapes Monitor Released RetraceWatch Runtime Scaled "
+            "Strategy choose_strategy compile_step devices fix_shapes jax_warm_up keras_warm_up release scale "
             "scaled_rate set_jit setup torch_warm_up watch_first_use watch_retraces"
         ),
     ),

@@ -197,20 +197,20 @@ class _Bookmarked:
 
 
 class _Pairs:
-    """Each batch, and a function that gives the state after it."""
+    """Each of `batches`, and a function that gives the state after it."""
 
     def __init__(self, feed: Feed, batches: Batches) -> None:
-        self._batches = batches
+        self.batches = batches
         self._bookmark = feed.bookmark if isinstance(feed, Resumable) else _no_bookmark(feed)
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> tuple[Any, Callable[[], State]]:
-        return next(self._batches), self._bookmark(self._batches)
+        return next(self.batches), self._bookmark(self.batches)
 
     def close(self) -> None:
-        self._batches.close()
+        self.batches.close()
 
 
 def _no_bookmark(feed: Feed) -> Callable[[Any], Callable[[], State]]:

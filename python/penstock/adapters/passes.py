@@ -9,10 +9,27 @@ before training begins (so what a peek took is kept, with the open feed behind i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.adapters.feed import Batches, Feed
+
+
+class Listener(Protocol):
+    """Hears what a framework asks of a feed, in the framework's own thread."""
+
+    def passing(self, batches: Iterator[Any], owner: Any) -> Iterator[Any]:
+        """What stands in the place of `batches`, one pass over the data of `owner`: each of them, at the same time."""
+        ...
+
+    def opened(self, batches: Batches) -> None:
+        """The feed's own batches of the pass whose first one was asked for just now."""
+        ...
+
+
+LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("penstock_listeners", default=())
+"""Who hears the passes that begin here. Costs nothing a batch where nobody does."""
 
 
 @dataclass(slots=True)
@@ -41,6 +58,15 @@ class Passes:
         `end()` is raised, instead of StopIteration, where the framework could not know that there is no batch left.
         The feed is closed as soon as the last batch of a known number is taken, however long the iterator is then kept.
         """
+        listeners = LISTENERS.get()
+        batches = self._pass(convert, end, listeners)
+        for listener in listeners:
+            batches = listener.passing(batches, self)
+        return batches
+
+    def _pass(
+        self, convert: Callable[[Any], Any], end: Callable[[], BaseException] | None, listeners: tuple[Listener, ...]
+    ) -> Iterator[Any]:
         known = self.feed.cardinality if self.feed.cardinality >= 0 else None
         delivered = 0
         peeked, self._peeked = self._peeked, None
@@ -51,6 +77,8 @@ class Passes:
         if peek:
             yield from self._peek(peeked, convert)
             return
+        for listener in listeners:
+            listener.opened(peeked.batches)
         try:
             for batch in self._all(peeked):
                 delivered += 1

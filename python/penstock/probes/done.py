@@ -23,6 +23,11 @@ class DoneThread:
         self._open = 0
         self._thread: threading.Thread | None = None
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something is expected."""
+        return self._open > 0
+
     def expect(self, step: int, wait: Callable[[], object], note: Note) -> None:
         """`wait()` returns when step number `step` is done."""
         with self._lock:

@@ -64,6 +64,11 @@ class Recording:
         self._note_asked = self.tape.asked.append
         self._note_got = self.tape.got.append
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether `rows` counts: each batch so far said how many it has."""
+        return self._has_rows
+
     def gave(self, asked: float, got: float, batch: Any) -> None:
         """A request that began at `asked` has been answered at `got`."""
         self._note_asked(asked)
@@ -156,6 +161,10 @@ class Recording:
             retraces=tuple(self.shapes.retraces),
             notes=(NOTES[method], *self.notes),
         )
+
+    def method_so_far(self) -> Method:
+        """How the starvation of requests that left the tape is known."""
+        return self._method(self.tape.totals, self.framework or trainer())
 
     def _method(self, totals: Totals, framework: str) -> Method:
         if self.method is not None:

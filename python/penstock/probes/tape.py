@@ -7,6 +7,7 @@ that a run of any length keeps a few megabytes.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isnan, nan
 
@@ -42,7 +43,8 @@ class Tape:
 
     pass_began: number of the first batch of the pass that is now. ends: by the position of a pass's last request, when
     the trainer asked again and there was no more (NaN: it never
-    did). Times are seconds of one monotonic clock.
+    did). each: told of every request that leaves the tape, with the seconds between it and the next. Times are seconds
+    of one monotonic clock.
     """
 
     asked: array[float] = field(default_factory=lambda: array("d"))
@@ -51,6 +53,7 @@ class Tape:
     ends: dict[int, float] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
     pass_began: int = 0
+    each: Callable[[Interval, float], None] | None = None
     _done_before: float = nan
 
     def __len__(self) -> int:
@@ -73,9 +76,12 @@ class Tape:
         if self.asked:
             self.ends.setdefault(len(self.asked) - 1, asked)
 
-    def fold(self) -> None:
-        """Add up the older half."""
-        self._fold(len(self.asked) // 2)
+    def fold(self, keep: int | None = None) -> None:
+        """Add up all but the last `keep`, or the older half. One whose end is not known yet stays."""
+        count = len(self.asked) // 2 if keep is None else len(self.asked) - keep
+        if count == len(self.asked) and count - 1 not in self.ends:
+            count -= 1
+        self._fold(max(0, count))
 
     def finish(self) -> Totals:
         """What all requests add up to; the tape stays as it is."""
@@ -86,6 +92,7 @@ class Tape:
             dict(self.ends),
             _copy(self.totals),
             self.pass_began,
+            None,
             self._done_before,
         )
         copy._fold(len(copy.asked))
@@ -108,8 +115,12 @@ class Tape:
             totals.wait_s += wait
             totals.between_s += between
             totals.ready += is_ready
-            if totals.steps % totals.every == 0:
-                totals.intervals.append(Interval(at_s=asked, wait_s=wait, starved_s=starved, ready=is_ready))
+            if self.each is not None or totals.steps % totals.every == 0:
+                interval = Interval(at_s=asked, wait_s=wait, starved_s=starved, ready=is_ready)
+                if self.each is not None:
+                    self.each(interval, between)
+                if totals.steps % totals.every == 0:
+                    totals.intervals.append(interval)
                 if len(totals.intervals) >= 2 * _KEPT:
                     totals.intervals, totals.every = totals.intervals[::2], 2 * totals.every
             totals.steps += 1

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.probes.book import Book, Entry
 from penstock.probes.fetching import Fetches, seen_of
 from penstock.probes.keras_data import recording_of_x
-from penstock.probes.tf_profile import windows
+from penstock.probes.tf_profile import Profiled, windows
 
 
 class GraphSteps:
@@ -18,9 +18,9 @@ class GraphSteps:
     The waiting of a step that was not profiled is taken to be the profiled ones' share of it.
     """
 
-    def __init__(self, x: Any, book: Book) -> None:
+    def __init__(self, x: Any, book: Book, batch_size: int | None = None) -> None:
         self._book = book
-        self._recording = recording_of_x(x, book)
+        self._recording = recording_of_x(x, book, batch_size)
         self._windows = self._recording.windows = windows(book.now, self._recording.say)
         self._began: array[float] = array("d")
         self._ended: array[float] = array("d")
@@ -43,6 +43,34 @@ class GraphSteps:
         self._began.append(self._book.now())
         self._is_in_step = True
 
+    @property
+    def profiled(self) -> Profiled:
+        """What the profile said so far."""
+        return self._windows.profiled
+
+    @property
+    def count(self) -> int:
+        """Steps that ended."""
+        return len(self._ended)
+
+    def pull(self, *, is_last: bool = True) -> None:
+        """Let steps that ended come to the tape. is_last: though no profile has told of their waiting."""
+        recording, share = self._recording, self.profiled.waiting
+        if share is None and not is_last:
+            return
+        tape = recording.tape
+        passes = set(self._passes)
+        for i in range(len(tape), len(self._ended)):
+            if i in passes:
+                tape.end_pass()
+            began, ended = self._began[i], self._ended[i]
+            waited = 0.0 if share is None else share * (ended - began)
+            tape.asked.append(began)
+            tape.got.append(began + waited)
+            tape.ends[len(tape.asked) - 1] = ended
+        recording.count_rows(len(tape))
+        recording.method = "profile" if share is not None else "host wait"
+
     def _end_step(self) -> None:
         if self._is_in_step:
             self._ended.append(self._book.now())
@@ -58,25 +86,13 @@ class GraphSteps:
         self._windows.close()
 
     def _entry(self) -> Entry:
-        recording, profiled = self._recording, self._windows.profiled
-        share = profiled.waiting
-        tape = recording.tape
-        passes = set(self._passes)
-        for i in range(len(tape), len(self._ended)):
-            if i in passes:
-                tape.end_pass()
-            began, ended = self._began[i], self._ended[i]
-            waited = 0.0 if share is None else share * (ended - began)
-            tape.asked.append(began)
-            tape.got.append(began + waited)
-            tape.ends[len(tape.asked) - 1] = ended
-        recording.count_rows(len(tape))
-        recording.method = "profile" if share is not None else "host wait"
-        if share is None:
+        recording, is_known = self._recording, self.profiled.waiting is not None
+        self.pull()
+        if not is_known:
             recording.say("no request was seen: too few steps, or they are not in the graph; the waiting is not known")
         samples = recording.samples
         fetches = Fetches(
             seen=seen_of(samples.spots), rounds=samples.rounds, interval_s=samples.interval_s,
             looking_s=self._book.looking_s(),
         )  # fmt: skip
-        return Entry(recording.trace(is_known=share is not None), fetches)
+        return Entry(recording.trace(is_known=is_known), fetches)

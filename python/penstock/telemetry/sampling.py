@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 
 from penstock.machine.host import HostReader
@@ -18,7 +19,8 @@ class HostSampler:
     """Readings of the host, thinned evenly when there are many. Opened and closed with `with`.
 
     Accelerators are read every `fast_s` seconds, all else every `slow_s`; without accelerators nothing is read between.
-    zero: second 0 of the samples, by the clock's `now`; None: when it is started. Cost: 0.3 % of a core at most.
+    zero: second 0 of the samples, by the clock's `now`; None: when it is started. is_wanted: asked before each reading;
+    once it says no, the thread ends by itself. Cost: 0.3 % of a core at most.
     """
 
     def __init__(
@@ -30,12 +32,14 @@ class HostSampler:
         slow_s: float = 1.0,
         most: int = 2048,
         zero: float | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._reader = reader
         self._clock = Clock() if clock is None else clock
         self._slow_s = slow_s
         self._step_s = slow_s if reader.accelerators.why_none else fast_s
         self._zero = zero
+        self._is_wanted = is_wanted
         self._samples: Thinned[Sample] = Thinned(most)
         self._latest: Sample | None = None
         self._slow_at = 0.0
@@ -52,6 +56,11 @@ class HostSampler:
     def latest(self) -> Sample | None:
         """The last reading, if there was one."""
         return self._latest
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its thread is there."""
+        return self._thread is not None and self._thread.is_alive()
 
     def samples(self) -> tuple[Sample, ...]:
         """What was read so far, in order. Safe to call while it runs."""
@@ -89,6 +98,9 @@ class HostSampler:
     def _run(self) -> None:
         next_at = self._clock.now()
         while not self._clock.wait(self._stop, max(0.0, next_at - self._clock.now())):
+            if not self._is_wanted():
+                self._reader.accelerators.close()
+                return
             self.sample()
             next_at = max(next_at + self._step_s, self._clock.now())
 

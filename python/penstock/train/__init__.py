@@ -16,6 +16,7 @@ from penstock.train.compile.watching import RetraceWatch, watch_retraces
 from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
+from penstock.train.monitor import Alarm, Epoch, Monitor
 from penstock.train.runtime import Change, Runtime
 from penstock.train.schedule.scale import Scaled, scale
 from penstock.train.schedule.scaling import scaled_rate
@@ -25,10 +26,13 @@ from penstock.train.strategy.choose import choose as choose_strategy
 from penstock.train.strategy.chosen import Strategy
 
 __all__ = [
+    "Alarm",
     "Change",
     "Device",
     "DeviceList",
+    "Epoch",
     "FixedShapes",
+    "Monitor",
     "Released",
     "RetraceWatch",
     "Runtime",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.adapters.feed import Feed
-from penstock.adapters.passes import Passes
+from penstock.adapters.passes import LISTENERS, Passes
 from tests.framework.fake_feed import FakeFeed
 
 
@@ -115,3 +115,28 @@ def test_a_pass_does_not_keep_the_batch_it_gave() -> None:
 
 def test_the_fake_is_a_feed() -> None:
     assert isinstance(FakeFeed(), Feed)
+
+
+def test_who_listens_hears_each_batch_and_the_feeds_own_and_nobody_else_does() -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        def opened(self, batches: Any) -> None:
+            self.heard.append(type(batches).__name__)
+
+        def passing(self, batches: Any, owner: Any) -> Any:
+            self.heard.append(type(owner).__name__)
+            for batch in batches:
+                self.heard.append("batch")
+                yield batch
+
+    listener, passes = Listener(), Passes(FakeFeed(samples=8, cardinality=2))
+    before = LISTENERS.set((listener,))
+    try:
+        assert first_ids(passes()) == [0, 4]
+    finally:
+        LISTENERS.reset(before)
+    assert listener.heard == ["Passes", "FakeBatches", "batch", "batch"]
+    assert first_ids(passes()) == [0, 4]
+    assert len(listener.heard) == 4

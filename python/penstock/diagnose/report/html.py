@@ -27,13 +27,14 @@ def write_html(trace: Trace, diagnosis: Diagnosis, path: str | os.PathLike[str])
     return write_whole("HTML report", path, page_of(trace, diagnosis).encode("utf-8", "replace"))
 
 
-def page_of(trace: Trace, diagnosis: Diagnosis) -> str:
-    """The page. Sections of which nothing is known are left out."""
+def page_of(trace: Trace, diagnosis: Diagnosis, training: str = "") -> str:
+    """The page. Sections of which nothing is known are left out. training: a section more, below what was found."""
     kind = diagnosis.verdict.kind
     sections = [
         f'<span class="pill {kind}">{kind}</span><h1>{escape(diagnosis.line)}</h1>',
         figures_section(trace, diagnosis),
         findings_section(diagnosis),
+        training,
         pipeline_section(trace, diagnosis),
         steps_section(trace, diagnosis),
         host_section(trace),

@@ -125,16 +125,18 @@ def host_section(trace: Trace) -> str:
         line_chart("Memory", [
             Series("this process and its children", tuple((one.at_s, float(one.host.rss_bytes)) for one in samples)),
         ], "bytes"),
-        line_chart("Accelerators", [*_device(trace, "utilisation"), *_device(trace, "sm_activity", ", SM activity")],
-                   "share", 1.0),
-        line_chart("Accelerator memory", _device(trace, "memory_used_bytes"), "bytes"),
-        line_chart("Power, W", _device(trace, "power_w")),
-        line_chart("Temperature, °C", _device(trace, "temperature_c")),
+        line_chart("Accelerators", [
+            *device_series(trace, "utilisation"), *device_series(trace, "sm_activity", ", SM activity"),
+        ], "share", 1.0),
+        line_chart("Accelerator memory", device_series(trace, "memory_used_bytes"), "bytes"),
+        line_chart("Power, W", device_series(trace, "power_w")),
+        line_chart("Temperature, °C", device_series(trace, "temperature_c")),
     ]  # fmt: skip
     return section("The machine", _cards(charts))
 
 
-def _device(trace: Trace, attribute: str, suffix: str = "") -> list[Series]:
+def device_series(trace: Trace, attribute: str, suffix: str = "") -> list[Series]:
+    """What each accelerator said of one thing over time."""
     points: dict[str, list[tuple[float, float]]] = {}
     for sample in trace.samples:
         for one in sample.host.accelerators:
