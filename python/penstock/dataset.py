@@ -9,8 +9,8 @@ from typing import Any, Self
 from penstock.block.spec import SpecTree
 from penstock.engine.kept import Kept
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
-from penstock.graph.node import INFINITE, Node, index_obstacle
-from penstock.graph.nodes import Batch, Rebatch, Slices, Stride
+from penstock.graph.node import INFINITE, UNKNOWN, Node, index_obstacle
+from penstock.graph.nodes import Batch, Distribute, Rebatch, Slices, Stride
 from penstock.graph.render import render_cardinality
 from penstock.graph.walk import nodes_of
 from penstock.optimize.index_files import with_indices
@@ -230,7 +230,7 @@ class Dataset(
         raise AttributeError(_NO_CLASSES)
 
     def to_keras(self) -> Any:
-        """What `model.fit`, `evaluate` and `predict` take: batches without a copy, on any Keras backend. One device.
+        """What `model.fit`, `evaluate` and `predict` take: batches without a copy, on any Keras backend.
 
         The dataset must end in `batch`. Raises: MissingDependencyError: Keras is not installed; InvalidArgumentError:
         one of several ranks, and nothing says which part is its own.
@@ -293,6 +293,7 @@ class DatasetFeed:
         self._batch = nearest if isinstance(nearest, Batch) else None
         sizes = set(nearest.batch_sizes) if isinstance(nearest, Rebatch) else set()
         self._batch_size = sizes.pop() if len(sizes) == 1 else None
+        self._drops = isinstance(nearest, Rebatch) and nearest.drop_remainder
 
     @property
     def element_spec(self) -> SpecTree:
@@ -310,11 +311,14 @@ class DatasetFeed:
     @property
     def has_partial_batch(self) -> bool | None:
         """Whether the last batch of an epoch is short; None where that is unknown."""
-        if self._batch is None or self._dataset.cardinality() < 0 or self._batch.input.cardinality() < 0:
-            return None
-        if self._batch.drop_remainder or self._batch.pads_remainder:
+        if self._batch is None:
+            return False if self._drops else None
+        rows = self._batch.input.cardinality()
+        if self._batch.drop_remainder or self._batch.pads_remainder or rows == INFINITE:
             return False
-        return self._batch.input.cardinality() % self._batch.batch_size != 0
+        if UNKNOWN in (rows, self._dataset.cardinality()):
+            return None
+        return rows % self._batch.batch_size != 0
 
     @property
     def partial_batch_size(self) -> int | None:
@@ -322,6 +326,14 @@ class DatasetFeed:
         if not self.has_partial_batch or self._batch is None:
             return None
         return self._batch.input.cardinality() % self._batch.batch_size
+
+    @property
+    def ranks(self) -> int:
+        """Over how many ranks those batches are dealt; what a rank receives is its share of them."""
+        shared = (
+            node for node in nodes_of(self._dataset._node) if isinstance(node, Distribute) and node.policy != "off"
+        )
+        return max((node.world_size for node in shared), default=1)
 
     def open(self, epoch: int | None = None, start: int = 0) -> PipelineIterator:
         """The batches of an epoch from number `start` on."""

@@ -335,14 +335,17 @@ def test_a_strategy_is_refused() -> None:
 
 
 @on_jax
-def test_a_distribution_over_two_devices_is_refused() -> None:
-    feed = FakeFeed()
+def test_two_devices_share_each_batch_and_one_that_does_not_divide_is_refused_first() -> None:
     keras.distribution.set_distribution(keras.distribution.DataParallel(auto_shard_dataset=False))
     try:
-        with pytest.raises(InvalidArgumentError, match="over 2"):
-            build(feed.samples).fit(to_keras(feed), verbose=0)
+        history = fit(FakeFeed(samples=22, batch_size=4), epochs=2)
+        uneven = FakeFeed(samples=21, batch_size=4)
+        with pytest.raises(InvalidArgumentError, match=r"1 rows, expected a multiple of 2; say .*drop_remainder"):
+            build(21).fit(to_keras(uneven), verbose=0)
     finally:
         keras.distribution.set_distribution(None)
+    assert (history["once"], history["torn"]) == ([0, 0], [0, 0])
+    assert uneven.opened == []
 
 
 def test_what_is_no_batch_is_refused() -> None:

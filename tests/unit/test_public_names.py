@@ -35,9 +35,10 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
     "penstock.train": (
         ps.train,
         (
-            "Alarm Change Device DeviceList Epoch FixedShapes Monitor Released RetraceWatch Runtime Scaled "
-            "Strategy choose_strategy compile_step devices fix_shapes jax_warm_up keras_warm_up release scale "
-            "scaled_rate set_jit setup torch_warm_up watch_first_use watch_retraces"
+            "Alarm Change Device DeviceList Epoch FixedShapes Monitor Released RetraceWatch Runtime "
+            "Scaled Strategy averaged batch_sharding choose_strategy compile_step devices fix_shapes "
+            "jax_warm_up keras_warm_up loss_weight release scale scaled_rate set_jit setup "
+            "torch_warm_up unmatched_layouts watch_first_use watch_retraces wrap"
         ),
     ),
     "penstock.text": (

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.adapters.delivery import Delivery
 from penstock.adapters.feed import Feed
 from penstock.adapters.nest import leafwise, require_numbers
+from penstock.adapters.replicas import ranks_of, require_divisible
 from penstock.block.ragged import Ragged
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
@@ -34,7 +35,8 @@ def converter() -> Callable[[Any], Any]:
 def to_jax(feed: Feed, sharding: Any = None, prefetch: int = 2) -> Delivery:
     """`feed` as an iterable of nests of `jax.Array`: see `Dataset.to_jax`.
 
-    Raises: MissingDependencyError: JAX is not installed. InvalidArgumentError: `sharding` is none.
+    Raises: MissingDependencyError: JAX is not installed. InvalidArgumentError: `sharding` is none; it does not divide
+        a batch, as far as the dataset knows their sizes.
     """
     try:
         import jax
@@ -42,6 +44,9 @@ def to_jax(feed: Feed, sharding: Any = None, prefetch: int = 2) -> Delivery:
         raise MissingDependencyError("to_jax needs JAX", got=str(error), remedy="pip install jax") from error
     target = _target(sharding)
     devices = jax.local_devices()[:1] if target is None else list(target.addressable_devices)
+    if target is not None:
+        processes = len({device.process_index for device in target.device_set})
+        require_divisible(feed, ranks_of(feed), processes, max(1, _pieces(target) // processes), "to_jax")
     return Delivery(feed, PutAhead(batches_ahead([device.platform for device in devices], prefetch), target))
 
 

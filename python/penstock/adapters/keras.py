@@ -17,6 +17,7 @@ from penstock.adapters.feed import Feed
 from penstock.adapters.jax import converter as jax_converter
 from penstock.adapters.nest import named_leaves
 from penstock.adapters.passes import Passes
+from penstock.adapters.replicas import ranks_of, require_divisible
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
 from penstock.adapters.torch import converter as torch_converter
@@ -28,7 +29,7 @@ _FIRST_VERSION = (3, 9)  # 3.0 to 3.6 have the class and refuse its instances
 def to_keras(feed: Feed) -> Any:
     """What `model.fit(x)` takes, giving each batch of `feed` once per epoch, without a copy where the buffers allow it.
 
-    Each call of `fit` goes on with the next epoch. One device for now.
+    Each call of `fit` goes on with the next epoch. Under a Keras distribution on JAX, its devices share each batch.
 
     Raises: InvalidArgumentError: the elements are no batches, or there are none, or too many parts.
         UnsupportedValueError: a leaf is text and the backend has no dtype for it.
@@ -59,6 +60,7 @@ class Adapter:
     def __init__(self, feed: Feed) -> None:
         super().__init__()
         self.passes = Passes(feed, is_peek=_is_symbolic_build)
+        self._ranks = ranks_of(feed)  # of the dataset's own feed: what is put around it may not know
 
     @property
     def feed(self) -> Feed:
@@ -72,11 +74,15 @@ class Adapter:
         return _TensorFlowPasses(self.passes)
 
     def get_jax_iterator(self) -> Iterator[Any]:
-        _require_one_device()
+        self._require_divisible(*_jax_replicas())
         return self.passes(jax_converter())
 
     def get_torch_dataloader(self) -> Iterator[Any]:
+        self._require_divisible(_torch_processes(), 1, "several processes of PyTorch")
         return self.passes(torch_converter(_torch_device()))
+
+    def _require_divisible(self, processes: int, devices: int, strategy: str) -> None:
+        require_divisible(self.feed, self._ranks, processes, devices, strategy)
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         return self.passes()
@@ -190,13 +196,23 @@ def _one_device(got: str) -> InvalidArgumentError:
     )
 
 
-def _require_one_device() -> None:
+def _jax_replicas() -> tuple[int, int, str]:
+    """Processes, devices of each that a batch is split over, and the name of what splits it."""
     import keras
 
     distribution = keras.distribution.distribution()
-    devices = 1 if distribution is None else distribution.device_mesh.devices.size
-    if devices > 1:
-        raise _one_device(f"a keras.distribution over {devices}")
+    if distribution is None:
+        return 1, 1, "one device"
+    mesh, processes = distribution.device_mesh, distribution.num_processes
+    replicas = mesh.shape[mesh.axis_names.index(distribution.batch_dim_name)]
+    return processes, max(1, replicas // processes), f"keras.distribution.{type(distribution).__name__}"
+
+
+def _torch_processes() -> int:
+    import torch
+
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _torch_device() -> Any:

@@ -24,6 +24,9 @@ from penstock.train.schedule.warm_up import jax_warm_up, keras_warm_up, torch_wa
 from penstock.train.setup import setup
 from penstock.train.strategy.choose import choose as choose_strategy
 from penstock.train.strategy.chosen import Strategy
+from penstock.train.strategy.jax import batch_sharding, unmatched_layouts
+from penstock.train.strategy.keras_torch import averaged
+from penstock.train.strategy.torch import loss_weight, wrap
 
 __all__ = [
     "Alarm",
@@ -38,18 +41,23 @@ __all__ = [
     "Runtime",
     "Scaled",
     "Strategy",
+    "averaged",
+    "batch_sharding",
     "choose_strategy",
     "compile_step",
     "devices",
     "fix_shapes",
     "jax_warm_up",
     "keras_warm_up",
+    "loss_weight",
     "release",
     "scale",
     "scaled_rate",
     "set_jit",
     "setup",
     "torch_warm_up",
+    "unmatched_layouts",
     "watch_first_use",
     "watch_retraces",
+    "wrap",
 ]
