@@ -130,8 +130,10 @@ def test_one_device_is_taken() -> None:
 
 
 def test_a_batch_that_the_devices_do_not_divide_is_refused_with_the_remedy() -> None:
-    dataset = ps.Dataset.range(7).batch(4)
-    batches = iter(dataset.to_jax(jax.devices()))
+    with pytest.raises(InvalidArgumentError, match="3 rows, expected a multiple of 2"):
+        ps.Dataset.range(7).batch(4).to_jax(jax.devices())
+    of_unknown_length = ps.Dataset.range(7).filter(lambda number: number >= 0).batch(4)
+    batches = iter(of_unknown_length.to_jax(jax.devices()))
     next(batches)
     with pytest.raises(InvalidArgumentError, match="does not divide") as caught:
         next(batches)

@@ -46,7 +46,8 @@ def to_jax(feed: Feed, sharding: Any = None, prefetch: int = 2) -> Delivery:
     devices = jax.local_devices()[:1] if target is None else list(target.addressable_devices)
     if target is not None:
         processes = len({device.process_index for device in target.device_set})
-        require_divisible(feed, ranks_of(feed), processes, max(1, _pieces(target) // processes), "to_jax")
+        if processes > 1 or feed.has_partial_batch is not None:  # else JAX will tell, and none waits for another
+            require_divisible(feed, ranks_of(feed), processes, max(1, _pieces(target) // processes), "to_jax")
     return Delivery(feed, PutAhead(batches_ahead([device.platform for device in devices], prefetch), target))
 
 
@@ -118,6 +119,15 @@ def _putter(target: Any) -> Callable[[list[Any]], list[Any]]:
     if target.is_fully_addressable:
         return lambda leaves: jax.device_put(leaves, target)
     return lambda leaves: [jax.make_array_from_process_local_data(target, leaf) for leaf in leaves]
+
+
+def _pieces(target: Any) -> int:
+    """Into how many the rows of a global batch are cut; 1 where that hangs on more than their number."""
+    rows = len(target.device_set)
+    try:
+        return rows // int(target.shard_shape((rows,))[0])
+    except ValueError:
+        return 1
 
 
 def _as_array(leaf: Any) -> Any:
