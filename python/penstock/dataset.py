@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Self
 
+from penstock.adapters.delivery import Delivery
+from penstock.adapters.moving import Convert
 from penstock.block.spec import SpecTree
 from penstock.engine.kept import Kept
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
@@ -202,6 +205,10 @@ class Dataset(
     def __getattr__(self, name: str) -> Any:
         if name == "class_names":  # asked for here when the property below found none
             raise AttributeError(_NO_CLASSES)
+        if name == "__array__" and sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] == "keras":
+            raise InvalidArgumentError(  # Keras asks for it first; what it would say itself names no remedy
+                "Keras was given a Dataset as it is", got=repr(self), remedy="give it dataset.to_keras()"
+            )
         if name in _NOT_HERE:
             raise AttributeError(f"Dataset.{name} is not here: {_NOT_HERE[name]} ({_PAGE})")
         raise AttributeError(f"'Dataset' object has no attribute {name!r}")
@@ -269,6 +276,26 @@ class Dataset(
 
         require_own_part(self._node, user_location())
         return to_jax(DatasetFeed(self), sharding, _prefetch("to_jax", prefetch))
+
+    def to_tf(self, device: str | None = None, as_dataset: bool = False) -> Any:
+        """Eager TensorFlow tensors: one epoch per iteration, counted by what is returned, resumable by `state_dict`.
+
+        device: None: on the host, where aligned arrays are aliased and others copied. A device of TensorFlow's
+        ("/GPU:0"): copied there ahead of their use. as_dataset: a `tf.data.Dataset` instead, with signature and
+        cardinality, for code that demands one; it costs more.
+
+        Raises: MissingDependencyError: TensorFlow is not installed; InvalidArgumentError: no such device; or one of
+        several ranks, and nothing says which part is its own.
+        """
+        from penstock.adapters.tensorflow import to_tf
+
+        require_own_part(self._node, user_location())
+        return to_tf(DatasetFeed(self), device, as_dataset)
+
+    def to_numpy(self) -> Delivery:
+        """NumPy batches: one epoch per iteration, counted by what is returned, resumable by `state_dict`."""
+        require_own_part(self._node, user_location())
+        return Delivery(DatasetFeed(self), Convert())
 
     def __repr__(self) -> str:
         return f"<penstock.Dataset {self._node.label}: {render_cardinality(self.cardinality())} elements>"

@@ -12,6 +12,7 @@ import pytest
 
 FOLDER = Path(__file__).parent
 BEHAVIOURS = [str(FOLDER / name) for name in ("keras_behaviours.py", "keras_monitor.py")]
+OWN = {"tensorflow": [str(FOLDER / "tf_behaviours.py")]}
 
 
 @pytest.mark.framework
@@ -20,8 +21,9 @@ def test_keras_is_fed_right(backend: str) -> None:
     for module in (backend, "keras"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
+    files = BEHAVIOURS + OWN.get(backend, [])
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", *BEHAVIOURS, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", *files, "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
         env=os.environ | {"KERAS_BACKEND": backend},
         cwd=FOLDER.parents[1],
         capture_output=True,

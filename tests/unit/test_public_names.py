@@ -70,7 +70,7 @@ MEMBERS: dict[str, tuple[type[Any], str]] = {
             "from_tensors get_single_element group_by_window ignore_errors interleave iterator list_files load map mix "
             "pack padded_batch peek prefetch ragged_batch random random_map range rebatch reduce rejection_resample "
             "repeat sample_from_datasets save scan shard shuffle skip snapshot take take_while to_bytes to_jax "
-            "to_keras to_torch tokens unbatch unique window with_options zip"
+            "to_keras to_numpy to_tf to_torch tokens unbatch unique window with_options zip"
         ),
     ),
     "PipelineIterator": (

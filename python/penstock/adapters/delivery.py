@@ -5,9 +5,11 @@ The state counts what the loop received, not what was fetched ahead for it: each
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from types import TracebackType
+from typing import Any, Protocol, Self, runtime_checkable
 
 from penstock.adapters.feed import Batches, Feed
 from penstock.adapters.passes import Passes
@@ -46,9 +48,10 @@ class Resumable(Protocol):
 
 
 class Delivery:
-    """What `to_torch` and `to_jax` return: an iterable, again and again, each `iter()` the next epoch of its own count.
+    """What `to_torch`, `to_jax`, `to_tf`, `to_numpy` return: an iterable; each `iter()` reads its next epoch.
 
-    Dropping an iterator half-way closes it. `close()` closes all of them, and gives back what moving took.
+    Dropping an iterator half-way closes it. `close()`, or leaving it as a context manager, closes all of them, which
+    then end, and gives back what moving took. It may be used again.
     """
 
     def __init__(self, feed: Feed, mover: Mover) -> None:
@@ -57,6 +60,7 @@ class Delivery:
         self._passes = Passes(self._feed)
         self._mover = mover
         self._received: Callable[[], State] | None = None  # the state after the last batch that was received
+        self._open: weakref.WeakSet[Iterator[Any]] = weakref.WeakSet()
 
     @property
     def feed(self) -> Feed:
@@ -79,6 +83,11 @@ class Delivery:
             self._received = None
         self._passes.epoch = epoch
 
+    @property
+    def element_spec(self) -> Any:
+        """Shape and dtype of each leaf of a batch, nested as batches are."""
+        return self.feed.element_spec
+
     def __len__(self) -> int:
         """Batches per epoch. Raises: UnknownLengthError, a TypeError: it is endless or unknown."""
         count = self.feed.cardinality
@@ -90,6 +99,11 @@ class Delivery:
         return True
 
     def __iter__(self) -> Iterator[Any]:
+        batches = self._batches()
+        self._open.add(batches)
+        return batches
+
+    def _batches(self) -> Iterator[Any]:
         mover, batches = self._mover, self._passes(self._send)
         sent: deque[tuple[Any, Callable[[], State] | None]] = deque()
         failure: Exception | None = None
@@ -146,10 +160,20 @@ class Delivery:
         self._passes.epoch = epoch
 
     def close(self) -> None:
-        """Close what `load_state_dict` opened and nobody read, and give back what moving took."""
+        """Close what is open, and what `load_state_dict` opened and nobody read; give back what moving took."""
+        for batches in list(self._open):
+            batches.close()  # type: ignore[attr-defined]  # a generator's
         self._feed.forget()
         self._passes.close()
         self._mover.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class _Bookmarked:

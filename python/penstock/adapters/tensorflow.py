@@ -12,11 +12,36 @@ from typing import Any
 
 import numpy as np
 
+from penstock.adapters.delivery import Delivery
 from penstock.adapters.feed import UNKNOWN_CARDINALITY, Feed
+from penstock.adapters.moving import Convert, PlaceInThread
 from penstock.adapters.nest import is_aliasable, leafwise, named_leaves, specwise
 from penstock.adapters.passes import Passes
 from penstock.block.ragged import Ragged
 from penstock.block.spec import Spec
+from penstock.errors import InvalidArgumentError, MissingDependencyError
+
+_AHEAD = 2  # batches on the device beside the one in use
+
+
+def to_tf(feed: Feed, device: str | None = None, as_dataset: bool = False) -> Any:
+    """Eager tensors, the next epoch for each `iter()`; or a `tf.data.Dataset` of the same batches.
+
+    device: where the tensors are copied to, two batches ahead, by a thread of its own. None: on the host, where aligned
+    arrays are aliased and others copied.
+    Raises: InvalidArgumentError: TensorFlow has no such device; MissingDependencyError: TensorFlow is not installed.
+    """
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise MissingDependencyError(
+            "to_tf needs TensorFlow", got=str(error), remedy="pip install tensorflow"
+        ) from error
+    name = None if device is None else _device_name(device, [known.name for known in tf.config.list_logical_devices()])
+    if as_dataset:
+        dataset = to_tf_dataset(feed)
+        return dataset if name is None else dataset.apply(tf.data.experimental.prefetch_to_device(name, _AHEAD))
+    return Delivery(feed, Convert(converter()) if name is None else PlaceInThread(copier(name), _AHEAD))
 
 
 def converter() -> Callable[[Any], Any]:
@@ -29,9 +54,28 @@ def converter() -> Callable[[Any], Any]:
         if isinstance(array, Ragged):
             return tf.RaggedTensor.from_row_splits(convert(array.values), array.row_splits, validate=False)
         # The alignment is checked here because TensorFlow checks it too late: it aborts the process, at first use.
-        return from_dlpack(array.__dlpack__()) if is_aliasable(array) else tf.convert_to_tensor(array)
+        if isinstance(array, np.ndarray) and is_aliasable(array):
+            return from_dlpack(array.__dlpack__())
+        return tf.convert_to_tensor(array)
 
     return leafwise(convert)
+
+
+def copier(device: str) -> Callable[[Any], Any]:
+    """A function from a batch to the same nest of tensors on `device`; text stays on the host."""
+    import tensorflow as tf
+
+    convert = converter()
+
+    def copy(tensor: Any) -> Any:
+        return tensor if tensor.dtype == tf.string else tf.identity(tensor)
+
+    def place(batch: Any) -> Any:
+        tensors = convert(batch)
+        with tf.device(device):
+            return tf.nest.map_structure(copy, tensors, expand_composites=True)
+
+    return place
 
 
 def end_of_data() -> BaseException:
@@ -69,3 +113,13 @@ def _tf_dtype(dtype: np.dtype[Any]) -> Any:
     import tensorflow as tf
 
     return tf.string if dtype.kind in "SU" else tf.as_dtype(dtype)
+
+
+def _device_name(device: str, known: list[str]) -> str:
+    """The one of `known` that `device` means. TensorFlow itself would take the host for a device that is not there."""
+    wanted = str(device).lower().rpartition("device:")[2].strip("/")
+    kind, _, index = wanted.partition(":")
+    for name in known:
+        if name.lower().rpartition("device:")[2] == f"{kind}:{index or 0}":
+            return name
+    raise InvalidArgumentError("to_tf: device", got=repr(device), expected=f"one of {known}")

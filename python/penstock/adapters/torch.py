@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.adapters.delivery import Delivery, Mover
 from penstock.adapters.feed import Feed
+from penstock.adapters.moving import Convert
 from penstock.adapters.nest import leafwise, require_numbers
 from penstock.adapters.transfer import Copier, Sent, Transfer
 from penstock.block.ragged import Ragged
@@ -111,27 +112,11 @@ def _mover(device: Any, prefetch: int, pin_memory: bool | None) -> Mover:
 
         return CopyAhead(CudaCopier(target), prefetch, is_locked=pin_memory is not False)
     if target.type != "cpu" or not pin_memory:
-        return ConvertInPlace(converter(target))
+        return Convert(converter(target))
     if not torch.cuda.is_available():
         warnings.warn("to_torch: pin_memory=True, and there is no GPU: memory is not page-locked", stacklevel=4)
-        return ConvertInPlace(converter())
-    return ConvertInPlace(leafwise(lambda leaf: as_tensor(leaf).pin_memory()))
-
-
-class ConvertInPlace:
-    """Moves nothing ahead: a batch is converted when it is asked for."""
-
-    ahead = 0
-
-    def __init__(self, convert: Callable[[Any], Any]) -> None:
-        self.send = convert
-
-    def receive(self, sent: Any) -> Any:
-        """What was converted."""
-        return sent
-
-    def close(self) -> None:
-        """Nothing was taken."""
+        return Convert(converter())
+    return Convert(leafwise(lambda leaf: as_tensor(leaf).pin_memory()))
 
 
 class CopyAhead:
