@@ -24,6 +24,7 @@ from penstock.adapters.keras import to_keras
 from penstock.block.spec import Spec
 from penstock.errors import InvalidArgumentError, UnsupportedValueError
 from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed, as_pair
+from tests.framework.recycling import RingPool
 
 BACKEND = keras.backend.backend()
 on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's own")
@@ -136,6 +137,40 @@ def test_steps_per_epoch_of_an_endless_feed_go_on_where_the_last_ended() -> None
     assert feed.opened == [0]
 
 
+class Ever(Once):
+    """How often each sample was seen since training began: the least and the most are the same after whole passes."""
+
+    def reset_state(self) -> None:
+        """Nothing: epochs of the loop do not matter."""
+
+    def result(self) -> Any:
+        return ops.max(self.counts) * 100 + ops.min(self.counts)
+
+
+def test_virtual_epochs_take_their_steps_and_leave_nothing_out() -> None:
+    model = keras.Sequential([PassOn()])
+    model.compile("sgd", Untrained(), metrics=[Ever(28)])
+    data = rows(28).batch(4).repeat().to_keras()
+    history = model.fit(data, epochs=7, steps_per_epoch=3, verbose=0).history
+    assert int(model.optimizer.iterations) == 21
+    assert (history["once"][0], history["once"][-1]) == (100, 303)
+
+
+def test_steps_that_do_not_divide_an_epoch_end_it_as_for_any_input_of_keras() -> None:
+    feed, model = FakeFeed(samples=28, cardinality=7), build(28)
+    with pytest.warns(UserWarning, match="ran out of data"):
+        model.fit(to_keras(feed), epochs=4, steps_per_epoch=3, verbose=0)
+    assert int(model.optimizer.iterations) == 10
+    gc.collect()
+    assert (feed.opened[:2], feed.live) == ([0, 1], 0)
+
+
+def test_an_unknown_length_makes_no_step_more_than_there_are_batches() -> None:
+    feed, model = FakeFeed(cardinality=-2), build(22)
+    fit(feed, model, epochs=2)
+    assert int(model.optimizer.iterations) == 12
+
+
 @pytest.mark.skipif(BACKEND == "torch", reason="Keras refuses it on PyTorch")
 def test_steps_per_execution_leave_nothing_out() -> None:
     feed = FakeFeed()
@@ -170,44 +205,92 @@ def test_dicts_of_inputs_are_taken() -> None:
     assert (history["once"], history["torn"]) == ([0], [0])
 
 
+def with_weights(feed: FakeFeed, weigh: Any) -> FakeFeed:
+    def make(ids: np.ndarray, pool: Any) -> Any:
+        return *as_pair(ids, pool), pool.array(weigh(ids))
+
+    feed.make, feed.element_spec = make, (*PAIR_SPEC, PAIR_SPEC[1])
+    return feed
+
+
 def test_sample_weights_are_taken() -> None:
-    class Weighed(keras.metrics.Metric):
-        def __init__(self) -> None:
-            super().__init__(name="weighed")
-            self.total = self.add_weight(shape=(), initializer="zeros", name="total")
-
-        def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-            self.total.assign(self.total + ops.sum(ops.cast(sample_weight, "float32")))
-
-        def result(self) -> Any:
-            return self.total + 0.0
-
-    def make(ids: np.ndarray, pool: Any) -> Any:
-        return pool.array(np.repeat(ids[:, None], ROW, axis=1)), pool.array(ids), pool.array(ids)
-
-    model = keras.Sequential([PassOn()])
-    model.compile("sgd", Untrained(), weighted_metrics=[Weighed()])
-    spec = (*PAIR_SPEC, PAIR_SPEC[1])
-    assert fit(FakeFeed(make=make, element_spec=spec), model, epochs=2)["weighed"] == [231, 231]
+    feed = with_weights(FakeFeed(), np.array)
+    assert fit(feed, build_weighed(), epochs=2)["weighed"] == [231, 231]
 
 
-def test_no_batch_is_copied() -> None:
-    made: list[int] = []
-
-    def make(ids: np.ndarray, pool: Any) -> Any:
-        batch = as_pair(ids, pool)
-        made.extend(leaf.__array_interface__["data"][0] for leaf in batch)
-        return batch
-
-    adapter = to_keras(FakeFeed(make=make))
-    iterators = {
+def native(adapter: Any) -> Any:
+    """The iterator that `fit` reads on this backend."""
+    give = {
         "tensorflow": adapter.get_tf_dataset,
         "jax": adapter.get_jax_iterator,
         "torch": adapter.get_torch_dataloader,
     }
-    batches = iter(iterators[BACKEND]())
-    given = [np.asarray(leaf).__array_interface__["data"][0] for leaf in next(batches)]
-    assert given == made[:2]
+    return iter(give[BACKEND]())
+
+
+def address(array: Any) -> int:
+    return int(np.asarray(array).__array_interface__["data"][0])
+
+
+class Noted:
+    """A feed that notes the addresses of what passes."""
+
+    def __init__(self, feed: Any) -> None:
+        self._feed = feed
+        self.addresses: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._feed, name)
+
+    def open(self, epoch: int | None = None, start: int = 0) -> Any:
+        self.batches = self._feed.open(epoch, start)
+        return self
+
+    def __iter__(self) -> Noted:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self.batches)
+        self.addresses.extend(address(leaf) for leaf in batch)
+        return batch
+
+    def close(self) -> None:
+        self.batches.close()
+
+
+def as_framework_has_it(batch: Any) -> Any:
+    """What a step is given: JAX puts NumPy's arrays on its device itself."""
+    if BACKEND != "jax":
+        return batch
+    import jax
+
+    return jax.device_put(batch)
+
+
+def test_batches_of_a_dataset_reach_the_framework_at_their_address() -> None:
+    adapter = rows(64).shuffle().batch(16).to_keras()
+    adapter.feed = noted = Noted(adapter.feed)
+    kept = [as_framework_has_it(batch) for batch in native(adapter)]
+    if BACKEND == "jax":
+        given = [leaf.unsafe_buffer_pointer() for batch in kept for leaf in batch]
+    else:
+        given = [address(leaf) for batch in kept for leaf in batch]
+    assert given == noted.addresses
+    assert len(set(given)) == 8
+    assert all(where % 64 == 0 for where in given)
+
+
+def ids_of_kept_batches(feed: FakeFeed) -> list[int]:
+    """Every batch of an epoch is kept, as a framework that runs ahead keeps them, and read at the end."""
+    kept = [as_framework_has_it(batch) for batch in native(to_keras(feed))]
+    return [int(number) for inputs, _ in kept for number in np.asarray(inputs)[:, 0]]
+
+
+def test_kept_batches_stay_whole_and_would_not_if_buffers_took_turns() -> None:
+    assert ids_of_kept_batches(FakeFeed()) == list(range(22))
+    fourth, fifth = list(range(12, 16)), list(range(16, 20))
+    by_turn = ids_of_kept_batches(FakeFeed(pool=RingPool(2)))
+    assert by_turn == [*fifth, *fourth, *fifth, *fourth, *fifth, 20, 21]  # each overwritten by those after it
 
 
 def rows(samples: int) -> ps.Dataset:
@@ -271,6 +354,13 @@ def test_stopping_half_way_closes_the_feed() -> None:
     assert feed.opened == [0]
 
 
+def test_keras_that_is_installed_takes_a_data_adapter() -> None:
+    from keras.src.trainers.data_adapters import get_data_adapter
+
+    adapter = to_keras(FakeFeed())
+    assert get_data_adapter(adapter) is adapter
+
+
 def test_keras_that_takes_no_data_adapter_is_fed_right_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter_module, "_data_adapter", lambda: None)
     feed = FakeFeed()
@@ -285,10 +375,63 @@ def test_a_py_dataset_must_know_its_length(monkeypatch: pytest.MonkeyPatch) -> N
         to_keras(FakeFeed(cardinality=-2))
 
 
-def test_class_weight_is_not_ignored_in_silence() -> None:
+class Weighed(keras.metrics.Metric):
+    """The sum of the weights that reached the compiled step."""
+
+    def __init__(self) -> None:
+        super().__init__(name="weighed")
+        self.total = self.add_weight(shape=(), initializer="zeros", name="total")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        self.total.assign(self.total + ops.sum(ops.cast(sample_weight, "float32")))
+
+    def result(self) -> Any:
+        return self.total + 0.0
+
+
+def build_weighed() -> Any:
+    model = keras.Sequential([PassOn()])
+    model.compile("sgd", Untrained(), weighted_metrics=[Weighed()])
+    return model
+
+
+def test_class_weight_becomes_weights_of_samples_and_of_that_fit_alone() -> None:
     feed = FakeFeed()
-    with pytest.warns(UserWarning, match="class_weight is ignored"):
-        build(feed.samples).fit(to_keras(feed), class_weight={0: 2.0}, verbose=0)
+    model, data = build_weighed(), to_keras(feed)
+    validation = to_keras(with_weights(FakeFeed(), lambda ids: np.full_like(ids, 2)))
+    history = model.fit(data, class_weight={0: 10.0, 21: 0.5}, epochs=2, validation_data=validation, verbose=0).history
+    assert (history["weighed"], history["val_weighed"]) == ([30.5] * 2, [44] * 2)
+    plain = fit(feed, build(22), epochs=1)
+    assert (plain["once"], plain["torn"]) == ([0], [0])
+
+
+def test_class_weight_weighs_as_keras_itself_does() -> None:
+    from keras.src.trainers.data_adapters.data_adapter_utils import class_weight_to_sample_weights
+
+    from penstock.adapters.class_weight import weigher
+
+    draw = np.random.default_rng(0)
+    named = {0: 0.25, 2: 4.0, 3: 1.5}
+    numbers = draw.integers(0, 5, 40)
+    for targets in (numbers, numbers[:, None], numbers + draw.uniform(-0.4, 0.4, 40), np.eye(5)[numbers]):
+        _, _, weights = weigher(named)((numbers, targets))
+        assert np.array_equal(weights, class_weight_to_sample_weights(targets, named))
+
+
+def test_class_weight_beside_weights_is_refused() -> None:
+    feed = with_weights(FakeFeed(), np.ones_like)
+    with pytest.raises(InvalidArgumentError, match="class_weight needs"):
+        build_weighed().fit(to_keras(feed), class_weight={0: 2.0}, verbose=0)
+    gc.collect()
+    assert feed.live == 0
+
+
+def test_a_dataset_given_as_it_is_names_the_remedy() -> None:
+    dataset = rows(20).batch(4)
+    with pytest.raises(InvalidArgumentError, match=r"give it dataset\.to_keras\(\)"):
+        build(20).fit(dataset, verbose=0)
+    with pytest.raises(InvalidArgumentError, match=r"give it dataset\.to_keras\(\)"):
+        build(20).fit(dataset.to_keras(), validation_data=dataset, verbose=0)
 
 
 @pytest.mark.parametrize("name", ["y", "sample_weight"])

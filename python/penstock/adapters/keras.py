@@ -8,15 +8,19 @@ a `PyDataset` elsewhere (on TensorFlow, Keras reads a PyDataset from several thr
 
 from __future__ import annotations
 
+import re
 import sys
-import warnings
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
+from penstock.adapters.class_weight import weigher
 from penstock.adapters.feed import Feed
 from penstock.adapters.jax import converter as jax_converter
 from penstock.adapters.nest import named_leaves
 from penstock.adapters.passes import Passes
+from penstock.adapters.py_dataset import InOrder
 from penstock.adapters.replicas import ranks_of, require_divisible
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
@@ -61,6 +65,7 @@ class Adapter:
         super().__init__()
         self.passes = Passes(feed, is_peek=_is_symbolic_build)
         self._ranks = ranks_of(feed)  # of the dataset's own feed: what is put around it may not know
+        self._weighers: weakref.WeakKeyDictionary[Any, Callable[[Any], Any]] = weakref.WeakKeyDictionary()
 
     @property
     def feed(self) -> Feed:
@@ -71,26 +76,34 @@ class Adapter:
         self.passes.feed = feed
 
     def get_tf_dataset(self) -> Any:
-        return _TensorFlowPasses(self.passes)
+        return _TensorFlowPasses(self.passes, self._weighing(sys._getframe(1)))
 
     def get_jax_iterator(self) -> Iterator[Any]:
         self._require_divisible(*_jax_replicas())
-        return self.passes(jax_converter())
+        return self.passes(_after(self._weighing(sys._getframe(1)), jax_converter()))
 
     def get_torch_dataloader(self) -> Iterator[Any]:
         self._require_divisible(_torch_processes(), 1, "several processes of PyTorch")
-        return self.passes(torch_converter(_torch_device()))
+        return self.passes(_after(self._weighing(sys._getframe(1)), torch_converter(_torch_device())))
 
     def _require_divisible(self, processes: int, devices: int, strategy: str) -> None:
         require_divisible(self.feed, self._ranks, processes, devices, strategy)
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        return self.passes()
+        return self.passes(self._weighing(sys._getframe(1)) or (lambda batch: batch))
 
     @property
     def num_batches(self) -> int | None:
-        _check_arguments_of_fit(sys._getframe(1).f_locals)
+        asking = sys._getframe(1).f_locals
+        class_weight = _class_weight_of_fit(asking)
+        if class_weight is not None:
+            self._weighers[asking["self"]] = weigher(class_weight)
         return self.feed.cardinality if self.feed.cardinality >= 0 else None
+
+    def _weighing(self, frame: FrameType) -> Callable[[Any], Any] | None:
+        """What weighs the batches of the loop that is asking: it is known by the object that asked for the length."""
+        asking = frame.f_locals.get("self")
+        return next((weigh for known, weigh in self._weighers.items() if known is asking), None)
 
     @property
     def batch_size(self) -> int | None:
@@ -114,16 +127,21 @@ class Adapter:
 class _TensorFlowPasses:
     """A plain iterable in the place of a `tf.data.Dataset`: Keras then hands each batch to its compiled step itself."""
 
-    def __init__(self, passes: Passes) -> None:
+    def __init__(self, passes: Passes, weigh: Callable[[Any], Any] | None = None) -> None:
         self._passes = passes
+        self._weigh = weigh
 
     def __iter__(self) -> Iterator[Any]:
-        return self._passes(tensorflow_converter(), end=end_of_data)
+        return self._passes(_after(self._weigh, tensorflow_converter()), end=end_of_data)
 
     @property
     def _variant_tensor(self) -> Any:
         # Every strategy but the default one asks a dataset for this, to take it apart.
         raise _one_device("a tf.distribute strategy")
+
+
+def _after(first: Callable[[Any], Any] | None, second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return second if first is None else lambda batch: second(first(batch))
 
 
 def _check(feed: Feed, backend: str) -> None:
@@ -158,8 +176,8 @@ def _check(feed: Feed, backend: str) -> None:
             )
 
 
-def _check_arguments_of_fit(variables: dict[str, Any]) -> None:
-    """Refuse what Keras would drop in silence: what `fit` was given beside a DataAdapter.
+def _class_weight_of_fit(variables: dict[str, Any]) -> Any:
+    """The `class_weight` that `fit` was given, which Keras does not pass on; refuses `y` and `sample_weight` likewise.
 
     `variables` are those of the function in Keras that asks for the length, which holds those arguments. Where a
     version asks from elsewhere, nothing is found and nothing is said.
@@ -170,12 +188,7 @@ def _check_arguments_of_fit(variables: dict[str, Any]) -> None:
                 f"fit: {name} was given beside a Penstock dataset",
                 expected="it as a part of the dataset's elements: (inputs, targets, sample_weights)",
             )
-    if variables.get("class_weight") is not None:
-        warnings.warn(
-            "class_weight is ignored for a Penstock dataset: "
-            "map each element to (inputs, targets, sample_weight) instead",
-            stacklevel=5,
-        )
+    return variables.get("class_weight")
 
 
 def _is_symbolic_build() -> bool:
@@ -233,7 +246,7 @@ def _data_adapter() -> type[Any] | None:
         from keras.src.trainers.data_adapters.data_adapter import DataAdapter
     except ImportError:
         return None
-    version = tuple(int(part) for part in keras.__version__.split(".")[:2])
+    version = tuple(int(part) for part in re.findall(r"\d+", keras.__version__)[:2])
     base: type[Any] = DataAdapter
     return base if version >= _FIRST_VERSION else None
 
@@ -246,41 +259,4 @@ def _py_dataset(feed: Feed, base: type[Any]) -> Any:
             got="an endless dataset or one of unknown length",
             remedy="use .take(n), or Keras 3.9 or newer",
         )
-    return type("PenstockPyDataset", (SequentialBatches, base), {"__doc__": SequentialBatches.__doc__})(feed)
-
-
-class SequentialBatches:
-    """The body of the PyDataset: batch `index` of the epoch, from the open feed when they are asked for in order."""
-
-    def __init__(self, feed: Feed) -> None:
-        super().__init__()
-        self.feed = feed
-        self.epoch = 0
-        self._batches: Any = None
-        self._next_index = 0
-
-    @property
-    def num_batches(self) -> int:
-        return self.feed.cardinality
-
-    def __len__(self) -> int:
-        return self.feed.cardinality
-
-    def __getitem__(self, index: int) -> Any:
-        if self._batches is None or index != self._next_index:
-            self.close()
-            self._batches, self._next_index = self.feed.open(self.epoch, start=index), index
-        batch = next(self._batches)
-        self._next_index += 1
-        if self._next_index == self.feed.cardinality:
-            self.close()
-            self.epoch += 1
-        return batch
-
-    def close(self) -> None:
-        batches, self._batches = self._batches, None
-        if batches is not None:
-            batches.close()
-
-    def __del__(self) -> None:
-        self.close()
+    return type("PenstockPyDataset", (InOrder, base), {"__doc__": InOrder.__doc__})(feed)
