@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +29,7 @@ def set_seed(backend: Backend, seed: int | None) -> tuple[Change, ...]:
     np.random.seed(seed)  # noqa: NPY002 - the global state is what scripts of others draw from
     seeded = ["Python", "NumPy"]
     if "keras" in sys.modules:
-        sys.modules["keras"].utils.set_random_seed(seed)
+        _seed_keras(sys.modules["keras"], seed)
         seeded.append("Keras")
     if backend == "torch":
         import torch
@@ -43,3 +45,20 @@ def set_seed(backend: Backend, seed: int | None) -> tuple[Change, ...]:
     return (
         Change(lever="seed", text=f"{seed} for {', '.join(seeded)}", why=why, kept="the states before are not kept"),
     )
+
+
+def _seed_keras(keras: Any, seed: int) -> None:
+    """`keras.utils.set_random_seed`, which would import TensorFlow, where it is installed, only to seed it.
+
+    That takes seconds and 600 MB of a process that trains on another framework. Source: keras/src/utils/rng_utils.py.
+    """
+    module: Any = sys.modules.get("keras.src.utils.rng_utils")
+    lazy = getattr(module, "tf", None)
+    if lazy is None or "tensorflow" in sys.modules:
+        keras.utils.set_random_seed(seed)
+        return
+    module.tf = SimpleNamespace(available=False)
+    try:
+        keras.utils.set_random_seed(seed)
+    finally:
+        module.tf = lazy
