@@ -15,6 +15,7 @@ RUNNABLE = (
     "doctor.md",
     "keep-data.md",
     "measure.md",
+    "mixed-precision.md",
     "monitor.md",
     "nested.md",
     "parquet-and-others.md",

@@ -32,6 +32,15 @@ def cpu_limit(root: Path = ROOT, affinity: int | None = None) -> Limit:
     return Limit(max(1, math.ceil(least.amount)), least.reason)
 
 
+def cpu_flags(root: Path = ROOT) -> frozenset[str]:
+    """What the first CPU can do, in Linux' words ("avx2", "amx_bf16"); empty where it does not say."""
+    for line in (read_text(root / "proc/cpuinfo") or "").splitlines():
+        name, _, words = line.partition(":")
+        if name.strip() in ("flags", "Features"):  # x86-64, Arm
+            return frozenset(words.split())
+    return frozenset()
+
+
 def _affinity_limit(affinity: int | None) -> Limit:
     total = os.cpu_count() or 1
     if affinity is None and hasattr(os, "sched_getaffinity"):

@@ -17,6 +17,13 @@ from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
 from penstock.train.monitor import Alarm, Epoch, Monitor
+from penstock.train.precision.check import check_precision
+from penstock.train.precision.compare import compare_precision
+from penstock.train.precision.comparison import PrecisionComparison, PrecisionRun
+from penstock.train.precision.jax_policy import CastingPolicy, casting_policy
+from penstock.train.precision.lever import set_precision
+from penstock.train.precision.skipped import skipped_steps
+from penstock.train.precision.torch_amp import autocast, grad_scaler
 from penstock.train.runtime import Change, Runtime
 from penstock.train.schedule.scale import Scaled, scale
 from penstock.train.schedule.scaling import scaled_rate
@@ -30,23 +37,31 @@ from penstock.train.strategy.torch import loss_weight, wrap
 
 __all__ = [
     "Alarm",
+    "CastingPolicy",
     "Change",
     "Device",
     "DeviceList",
     "Epoch",
     "FixedShapes",
     "Monitor",
+    "PrecisionComparison",
+    "PrecisionRun",
     "Released",
     "RetraceWatch",
     "Runtime",
     "Scaled",
     "Strategy",
+    "autocast",
     "averaged",
     "batch_sharding",
+    "casting_policy",
+    "check_precision",
     "choose_strategy",
+    "compare_precision",
     "compile_step",
     "devices",
     "fix_shapes",
+    "grad_scaler",
     "jax_warm_up",
     "keras_warm_up",
     "loss_weight",
@@ -54,10 +69,13 @@ __all__ = [
     "scale",
     "scaled_rate",
     "set_jit",
+    "set_precision",
     "setup",
+    "skipped_steps",
     "torch_warm_up",
     "unmatched_layouts",
-    "watch_first_use",
     "watch_retraces",
     "wrap",
 ]
+
+watch_first_use()  # of what is imported by now: errors of what comes too late name the line

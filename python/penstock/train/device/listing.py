@@ -160,7 +160,7 @@ def _shown(user: CardUser) -> str:
 
 
 def _of_tensorflow(tf: Any) -> tuple[Named, ...]:
-    physical = tf.config.list_physical_devices()
+    physical = tf.config.get_visible_devices()
     gpus = tuple(each for each in physical if each.device_type == "GPU")
     return tuple(
         Named(name=each.name.removeprefix("/physical_device:"), kind=each.device_type.lower(), is_gpu=each in gpus)
@@ -170,7 +170,8 @@ def _of_tensorflow(tf: Any) -> tuple[Named, ...]:
 
 def _of_jax(jax: Any) -> tuple[Named, ...] | None:
     if not is_initialised(jax):
-        return None
+        on_cpu = jax.config.jax_platforms == "cpu"
+        return (Named(name="cpu", kind="cpu", is_gpu=False),) if on_cpu else None
     return tuple(
         Named(name=str(each), kind=each.device_kind, is_gpu=each.platform in ("gpu", "cuda", "rocm"))
         for each in jax.local_devices()

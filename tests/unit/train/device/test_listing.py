@@ -80,10 +80,14 @@ def test_a_framework_that_has_not_started_is_not_started_to_list_its_devices() -
     jax = SimpleNamespace(
         _src=SimpleNamespace(xla_bridge=SimpleNamespace(backends_are_initialized=lambda: False)),
         local_devices=lambda: pytest.fail("started"),
+        config=SimpleNamespace(jax_platforms=None),
     )
     listed = devices("jax", cards=lambda: ((card(3, capability=(9, 0)),), ""), modules={"jax": jax})
     assert [(device.name, device.kind, device.capability) for device in listed] == [("cuda:0", "H200", (9, 0))]
     assert listed.notes == ("jax has not started: these are the names it will give",)
+    jax.config.jax_platforms = "cpu"
+    listed = devices("jax", cards=lambda: ((card(3),), ""), modules={"jax": jax})
+    assert [device.kind for device in listed] == ["cpu"]
 
 
 def test_a_table_is_for_people() -> None:
