@@ -215,6 +215,11 @@ class Dataset(
 
     def apply(self, transformation_func: Callable[[Self], Self]) -> Self:
         """`transformation_func(self)`, for a chain of verbs kept in a function."""
+        if (getattr(transformation_func, "__module__", None) or "").startswith("tensorflow."):
+            raise InvalidArgumentError(
+                "apply", got=f"{transformation_func.__qualname__} of TensorFlow", expected="a function of a Dataset",
+                remedy="there is a verb in its place: docs/reference/differences-from-tf-data.md",
+            )  # fmt: skip
         result = transformation_func(self)
         if not isinstance(result, Dataset):
             raise InvalidArgumentError("apply", got=repr(result), expected="a function that returns a Dataset")

@@ -12,6 +12,7 @@ from penstock.errors import DecodeError, InvalidArgumentError
 from penstock.kernels import fused
 from penstock.kernels import image as kernels
 from penstock.ops.checks import one_image
+from penstock.ops.dtypes import as_dtype
 from penstock.ops.io import FIDELITIES, as_bytes, check_choice
 from penstock.ops.limits import max_image_pixels
 from penstock.ops.program import op
@@ -38,7 +39,7 @@ def decode_image(
     Raises: DecodeError: empty, another format, truncated, corrupt, or too large; says which.
     Differs from tf.io.decode_image: no frames of a GIF but the first (its expand_animations=False).
     """
-    data, wanted, target = as_bytes("decode_image", contents), channels or 0, np.dtype(dtype)
+    data, wanted, target = as_bytes("decode_image", contents), channels or 0, as_dtype(dtype)
     check_choice("decode_image: channels", wanted, (0, 1, 2, 3, 4))
     check_choice("decode_image: dtype", target, _DTYPES)
     check_choice("decode_image: fidelity", fidelity, FIDELITIES)
@@ -102,7 +103,7 @@ def extract_jpeg_shape(
 
     Raises: DecodeError: no JPEG, or no header.
     """
-    check_choice("extract_jpeg_shape: output_type", np.dtype(output_type), (np.dtype(np.int32), np.dtype(np.int64)))
+    check_choice("extract_jpeg_shape: output_type", as_dtype(output_type), (np.dtype(np.int32), np.dtype(np.int64)))
     shapes, failures = fused.jpeg_shapes([as_bytes("extract_jpeg_shape", contents)], apply_exif_orientation)
     for _, reason in failures:
         raise DecodeError(reason)

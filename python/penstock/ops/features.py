@@ -112,6 +112,15 @@ class FixedLenSequenceFeature(Feature):
         return empty if self.default_value is None else self.default_value.item()
 
 
+_OURS = {kind.__name__: kind for kind in (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)}
+
+
+def as_feature(given: Any) -> Any:
+    """`given`, or what TensorFlow calls it: tf.io's features are named tuples of the same names and fields."""
+    ours = None if isinstance(given, Feature) else _OURS.get(type(given).__name__)
+    return given if ours is None or not isinstance(given, tuple) else ours(*given)
+
+
 def _set(feature: Feature, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(feature, name, value)

@@ -15,6 +15,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.kernels import image as kernels
 from penstock.ops.checks import check_numbers, check_range, check_size, image_array, one_image
 from penstock.ops.draw import central_region, draw_brightness, draw_flip, draw_offsets, draw_resized_crop
+from penstock.ops.dtypes import as_dtype
 from penstock.ops.program import op
 from penstock.rng import Rng, scoped_rng
 
@@ -95,7 +96,7 @@ def convert_image_dtype(image: ArrayLike, dtype: DTypeLike, saturate: bool = Fal
     """
     array = np.asarray(image)
     check_numbers("convert_image_dtype", array)
-    target = np.dtype(dtype)
+    target = as_dtype(dtype)
     check_numbers("convert_image_dtype", np.empty(0, target))
     return kernels.convert_image_dtype(array, target, saturate)
 

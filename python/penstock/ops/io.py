@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from penstock.errors import DecodeError, InvalidArgumentError, ReadError
 from penstock.kernels import file
 from penstock.kernels import image as kernels
+from penstock.ops.dtypes import as_dtype
 from penstock.ops.limits import max_image_pixels
 from penstock.ops.program import op
 from penstock.storage import objects
@@ -115,9 +115,9 @@ def decode_png(
     Raises: DecodeError: empty, another format, truncated or corrupt; says which.
     """
     check_choice("decode_png: channels", channels, (0, 1, 2, 3, 4))
-    check_choice("decode_png: dtype", np.dtype(dtype), (np.dtype(np.uint8), np.dtype(np.uint16)))
-    wide = np.dtype(dtype) == np.uint16
-    return kernels.decode_png(as_bytes("decode_png", contents), channels, wide, max_image_pixels())
+    target = as_dtype(dtype)
+    check_choice("decode_png: dtype", target, (np.dtype(np.uint8), np.dtype(np.uint16)))
+    return kernels.decode_png(as_bytes("decode_png", contents), channels, target == np.uint16, max_image_pixels())
 
 
 @op
@@ -133,7 +133,7 @@ def decode_raw(
     fixed_length: in bytes, a multiple of the dtype's: longer ones are cut, shorter ones filled up with zeros.
     Raises: DecodeError: a length that is no multiple of the dtype's, or unequal lengths. Cost: one copy.
     """
-    dtype = np.dtype(ml_dtypes.bfloat16 if isinstance(out_type, str) and out_type == "bfloat16" else out_type)
+    dtype = as_dtype(out_type)
     if dtype.hasobject or (dtype.kind in "SUVMm" and dtype.name != "bfloat16"):
         raise InvalidArgumentError("decode_raw: out_type", got=str(out_type), expected="numbers or bools")
     if fixed_length is not None and (fixed_length <= 0 or fixed_length % dtype.itemsize):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from penstock.errors import InvalidArgumentError
+from penstock.ops.dtypes import as_dtype
 from penstock.ops.program import op
 
 
@@ -16,11 +16,11 @@ from penstock.ops.program import op
 def cast(x: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     """Convert the values of an array or number, as C converts: floats are cut towards zero, integers wrap.
 
-    Shapes: any; kept. dtype: a NumPy dtype or its name, or "bfloat16".
+    Shapes: any; kept. dtype: NumPy's or TensorFlow's, or its name ("bfloat16").
     Cost: one pass; NumPy's own, so the GIL is released for its dtypes.
     """
     try:
-        target = np.dtype(ml_dtypes.bfloat16 if isinstance(dtype, str) and dtype == "bfloat16" else dtype)
+        target = as_dtype(dtype)
         return np.asarray(x).astype(target)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
@@ -57,7 +57,7 @@ def one_hot(indices: ArrayLike, depth: int, dtype: DTypeLike = np.float32) -> ND
     if depth < 0:
         raise InvalidArgumentError("one_hot: a negative depth", got=depth, expected=">= 0")
     places = _integers("one_hot", indices)
-    marked: NDArray[Any] = (places[..., None] == np.arange(depth)).astype(np.dtype(dtype))
+    marked: NDArray[Any] = (places[..., None] == np.arange(depth)).astype(as_dtype(dtype))
     return marked
 
 

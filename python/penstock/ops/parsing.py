@@ -26,7 +26,7 @@ from penstock.kernels.example import (
     parse_examples,
     parse_sequence_examples,
 )
-from penstock.ops.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from penstock.ops.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, as_feature
 
 Features = Mapping[str, Feature]
 Place = Callable[[Sequence[int], tuple[int, ...], np.dtype[Any]], list[Array]]
@@ -69,7 +69,7 @@ class Plan:
 
 def plan(op: str, features: Mapping[str, Any] | None, role: Role) -> Plan:
     """The plan of these features. Raises: InvalidArgumentError: none, or of a kind that cannot stand there."""
-    items = tuple((features or {}).items())
+    items = tuple((name, as_feature(feature)) for name, feature in (features or {}).items())
     try:
         return _plan(op, items, role)
     except TypeError:  # what is not hashable is no feature

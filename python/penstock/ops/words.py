@@ -14,6 +14,7 @@ from penstock.block.padding import padding_value
 from penstock.block.ragged import Ragged
 from penstock.block.spec import text_dtype
 from penstock.errors import DecodeError, InvalidArgumentError, MissingDependencyError
+from penstock.ops.dtypes import as_dtype
 from penstock.ops.program import op
 from penstock.ops.text import as_bytes
 from penstock.ops.text_steps import TextStep, apply
@@ -189,7 +190,7 @@ def ngrams_step(width: Any, separator: str | bytes = " ") -> TextStep:
 
 def lookup_step(vocabulary: Any, oov: int = -1, num_oov_buckets: int = 0, dtype: DTypeLike = np.int64) -> TextStep:
     """The step of `lookup`."""
-    words, name = as_vocabulary(vocabulary), np.dtype(dtype).name
+    words, name = as_vocabulary(vocabulary), as_dtype(dtype).name
     if name not in _LARGEST:
         raise InvalidArgumentError("lookup: dtype", got=name, expected="int64 or int32")
     if num_oov_buckets < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -261,3 +262,14 @@ def test_decode_raw_refuses_other_lengths():
     for arguments in ({"out_type": bytes}, {"out_type": np.int16, "fixed_length": 3}):
         with pytest.raises(InvalidArgumentError):
             io.decode_raw(b"ab", **arguments)
+
+
+def test_features_of_tf_io_are_taken():
+    theirs = {
+        "id": namedtuple("FixedLenFeature", "shape dtype default_value")([], np.int64, None),  # as tf.io defines them
+        "pair": namedtuple("FixedLenFeature", "shape dtype default_value")([2], np.float32, [1.0, 2.0]),
+        "tags": namedtuple("VarLenFeature", "dtype")(bytes),
+    }
+    ours = io.parse_example(RECORDS, FEATURES)
+    for name, column in io.parse_example(RECORDS, theirs).items():
+        assert repr(column) == repr(ours[name])

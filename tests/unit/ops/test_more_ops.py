@@ -137,3 +137,21 @@ def test_one_hot_marks_the_place_and_nothing_for_another():
     assert ps.one_hot(np.zeros((2, 3), int), 5, dtype="uint8").shape == (2, 3, 5)
     with pytest.raises(InvalidArgumentError, match="depth"):
         ps.one_hot(1, -1)
+
+
+class TheirFloat32:
+    """A dtype as TensorFlow has it."""
+
+    as_numpy_dtype = np.float32
+
+
+def test_dtypes_of_tensorflow_are_taken():
+    their = TheirFloat32()
+    results = (
+        ps.cast(3, their),
+        ps.one_hot(1, 4, dtype=their),
+        image.convert_image_dtype(PHOTO, their),
+        io.decode_raw(b"\0\0\x80?", their),
+        io.decode_image(encode(Image.fromarray(PHOTO), "PNG"), dtype=their),
+    )
+    assert [result.dtype for result in results] == [np.float32] * 5

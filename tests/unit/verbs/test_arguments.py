@@ -309,6 +309,15 @@ def test_apply_wants_a_dataset_back() -> None:
         ten().apply(lambda dataset: 3)  # type: ignore[arg-type, return-value]  # what is tested
 
 
+def test_apply_of_a_transformation_of_tensorflow_says_what_to_do() -> None:
+    def transformation(dataset: ps.Dataset) -> ps.Dataset:
+        return dataset
+
+    transformation.__module__ = "tensorflow.python.data.ops"
+    with pytest.raises(InvalidArgumentError, match="there is a verb in its place"):
+        ten().apply(transformation)
+
+
 def test_apply_gives_what_the_function_gives() -> None:
     assert ten().apply(lambda dataset: dataset.take(3)).cardinality() == 3
 
