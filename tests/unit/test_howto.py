@@ -13,6 +13,7 @@ RUNNABLE = (
     "device-memory.md",
     "diagnose.md",
     "doctor.md",
+    "from-tf-data.md",
     "keep-data.md",
     "measure.md",
     "mixed-precision.md",
