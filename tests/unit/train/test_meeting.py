@@ -51,7 +51,10 @@ def test_torch_is_told_what_is_wrong(variables: dict[str, str], gpus: int, said:
 
 
 def test_jax_meets_at_its_coordinator() -> None:
-    assert jax_coordinator({"JAX_COORDINATOR_ADDRESS": "host0:1234"}) == "host0:1234"
+    variables = {"JAX_COORDINATOR_ADDRESS": "host0:1234"}
+    assert jax_coordinator(variables, 1, is_taken=lambda port: True) == "host0:1234"
+    with pytest.raises(InvalidArgumentError, match="in use; got host0:1234"):
+        jax_coordinator(variables, 0, is_taken=lambda port: port == 1234)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,7 @@ def test_jax_meets_at_its_coordinator() -> None:
 )
 def test_jax_is_told_what_is_wrong(address: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        jax_coordinator({"JAX_COORDINATOR_ADDRESS": address})
+        jax_coordinator({"JAX_COORDINATOR_ADDRESS": address}, 1)
 
 
 def test_one_process_wraps_nothing() -> None:

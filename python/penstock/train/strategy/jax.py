@@ -118,7 +118,7 @@ def _prepare(wish: Wish, name: str) -> tuple[Change, ...]:
         )  # fmt: skip
     if wish.world.size == 1 or jax.distributed.is_initialized():
         return ()
-    address = jax_coordinator(os.environ)
+    address = jax_coordinator(os.environ, wish.world.rank)
     try:
         if _keras_trains():
             import keras
@@ -142,7 +142,7 @@ def _not_joined(said: str, address: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         "setup: JAX could not join the other processes",
         got=line,
-        expected=f"process 0 listening at {address}, on a port nobody else has, and all there within 5 minutes",
+        expected=f"process 0 listening at {address}, and all there within 5 minutes",
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from penstock.adapters.world import World
 from penstock.errors import InvalidArgumentError
+from penstock.train.strategy.tf_config import is_port_taken
 
 _REMEDY = "start the script by `penstock launch --workers N script.py`, or by the framework's own launcher"
+
+IN_USE = "end what listens there (an earlier run?), or set another; `penstock launch` finds a free one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,11 @@ def torch_plan(world: World, variables: Mapping[str, str], gpus: int, said: str 
     return TorchPlan(collectives=said or "nccl", device=f"cuda:{number}", address=address)
 
 
-def jax_coordinator(variables: Mapping[str, str]) -> str:
-    """The address where JAX's processes meet. Raises: InvalidArgumentError: it is missing, or has no port."""
+def jax_coordinator(variables: Mapping[str, str], rank: int, is_taken: Callable[[int], bool] = is_port_taken) -> str:
+    """The address where JAX's processes meet, rank 0 listening.
+
+    Raises: InvalidArgumentError: it is missing, has no port, or another listens there: JAX would crash.
+    """
     address = variables.get("JAX_COORDINATOR_ADDRESS", "")
     if not address:
         raise InvalidArgumentError(
@@ -63,7 +69,13 @@ def jax_coordinator(variables: Mapping[str, str]) -> str:
     host, _, port = address.rpartition(":")
     if not host:
         raise InvalidArgumentError("setup: JAX_COORDINATOR_ADDRESS", got=repr(address), expected="host:port")
-    return f"{host}:{_port(port, 'JAX_COORDINATOR_ADDRESS')}"
+    number = _port(port, "JAX_COORDINATOR_ADDRESS")
+    if rank == 0 and is_taken(number):
+        raise InvalidArgumentError(
+            "setup: the port of JAX_COORDINATOR_ADDRESS is in use", got=address,
+            expected="a port that nobody listens on", remedy=IN_USE,
+        )  # fmt: skip
+    return f"{host}:{number}"
 
 
 def _port(text: str, name: str) -> int:

@@ -67,14 +67,15 @@ def require_free_port(cluster: Cluster, is_taken: Callable[[int], bool] | None =
     TensorFlow itself would share it, and each of the two receive some of the messages.
     """
     port = int(cluster.own_address.rsplit(":", 1)[1])
-    if (_is_taken if is_taken is None else is_taken)(port):
+    if (is_port_taken if is_taken is None else is_taken)(port):
         raise InvalidArgumentError(
             f"TF_CONFIG: port {port} of this process is in use", got=f"{cluster.own_address} for rank {cluster.rank}",
             expected="a free port", remedy="name another one in every process, or end the run that was left behind",
         )  # fmt: skip
 
 
-def _is_taken(port: int) -> bool:
+def is_port_taken(port: int) -> bool:
+    """Whether something on this host listens on `port`."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a closed run's connections do not count
         try:

@@ -16,7 +16,7 @@ from penstock.errors import InvalidArgumentError
 from penstock.train.runtime import Change, Runtime
 from penstock.train.strategy.choose import Wish
 from penstock.train.strategy.chosen import Strategy
-from penstock.train.strategy.meeting import TorchPlan, torch_plan
+from penstock.train.strategy.meeting import IN_USE, TorchPlan, torch_plan
 
 TIMEOUT_S = 600.0  # of a start or a collective; PyTorch's own is 30 minutes for gloo, 10 for NCCL
 
@@ -111,7 +111,7 @@ def _join(plan: TorchPlan, rank: int, world: int) -> None:
         if "EADDRINUSE" in said or "already in use" in said:
             raise InvalidArgumentError(
                 "setup: MASTER_PORT is in use", got=plan.address, expected="a port that nobody listens on",
-                remedy="end what listens there (an earlier run?), or set another; `penstock launch` finds a free one",
+                remedy=IN_USE,
             ) from error  # fmt: skip
         raise InvalidArgumentError(
             f"setup: 'ddp' could not join the other {world - 1} processes", got=said.splitlines()[0] if said else None,
