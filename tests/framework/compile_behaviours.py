@@ -18,6 +18,7 @@ from penstock.train import (
     compile_step,
     jax_warm_up,
     keras_warm_up,
+    place,
     scale,
     set_jit,
     torch_warm_up,
@@ -186,3 +187,80 @@ def test_a_torch_scheduler_warms_up_then_follows_the_users() -> None:
     other = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
     scheduler = torch_warm_up(other, 2, then=torch.optim.lr_scheduler.StepLR(other, 2, gamma=0.5))
     assert rates(other, scheduler, 6) == pytest.approx([0.0, 0.5, 1.0, 1.0, 0.5, 0.5])
+
+
+def blocks() -> Any:
+    keras.utils.set_random_seed(0)
+    layers = [keras.layers.Dense(8, activation="relu", name=f"block_{n}") for n in range(3)]
+    return keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(3, name="head")], name="net")
+
+
+@only("jax")
+def test_a_model_cut_over_two_devices_trains_as_on_one(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(0).normal(size=(32, 4)).astype("float32")
+
+    def losses(model: Any) -> list[float]:
+        model.compile("adam", "mse")
+        return model.fit(x, x[:, :3], batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"]
+
+    alone = losses(blocks())
+    model = blocks()
+    placement = place(model, {"block_*": "split"})
+    try:
+        assert losses(model) == pytest.approx(alone, abs=1e-6)
+        kernel = model.layers[0].kernel.value
+        assert {shard.data.shape for shard in kernel.addressable_shards} == {(4, 4)}
+        moments = [one.value.sharding for one in model.optimizer.variables if "block_0_kernel" in one.path]
+        assert moments == [kernel.sharding] * 2
+        told = capsys.readouterr().out.splitlines()
+        assert told[0] == "placement over 2 devices"
+        assert told[-1] == "  no pattern names head: copied to each device"
+        with pytest.raises(InvalidArgumentError, match="optimizer's variables"):
+            place(model, {"block_*": "split"})
+        with pytest.raises(InvalidArgumentError, match="a distribution already; got ModelParallel"):
+            place(blocks(), {"block_*": "split"})
+    finally:
+        placement.undo()
+    assert len(model.layers[0].kernel.value.devices()) == 1
+    with pytest.raises(InvalidArgumentError, match='got 0, expected "split" or "copy"'):
+        place(blocks(), {"block_*": 0})
+
+
+@only("tensorflow", "torch")
+def test_placing_a_keras_model_is_refused_with_a_way_out() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"not possible with Keras on .* use KERAS_BACKEND=jax"):
+        place(blocks(), {"block_*": 0})
+
+
+@only("torch")
+def test_modules_lie_where_they_are_placed_and_move_what_they_are_given() -> None:
+    import torch
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(10, 8)
+            self.blocks = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(8, 8)) for _ in range(4))
+            self.head = torch.nn.Linear(8, 10, bias=False)
+
+        def forward(self, ids: Any) -> Any:
+            hidden = self.embedding(ids)
+            for block in self.blocks:
+                hidden = block(hidden)
+            return self.head(hidden)
+
+    model = Net()
+    placement = place(model, {"embedding": 0, "blocks.?": "split", "head": 1}, devices=["meta", "meta"], verbose=False)
+    assert model(torch.zeros(2, 3, dtype=torch.int64)).shape == (2, 3, 10)  # which came from the CPU
+    units = {one.unit: one.device for one in placement.plan.held}
+    assert units == {"embedding": 0, "blocks.0": 0, "blocks.1": 0, "blocks.2": 1, "blocks.3": 1, "head": 1}
+    placement.undo()
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+    ids, here = torch.arange(6), Net()
+    before = here(ids)
+    place(here, {"blocks": 1}, devices=["cpu", "cpu"], verbose=False)
+    assert torch.equal(here(ids), before)
+    tied = Net()
+    tied.head.weight = tied.embedding.weight
+    with pytest.raises(InvalidArgumentError, match="'embedding' and 'head' share a weight"):
+        place(tied, {"embedding": 0, "head": 1}, devices=["cpu", "meta"])

@@ -17,6 +17,7 @@ from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
 from penstock.train.monitor import Alarm, Epoch, Monitor
+from penstock.train.placement.place import Placement, place
 from penstock.train.precision.check import check_precision
 from penstock.train.precision.compare import compare_precision
 from penstock.train.precision.comparison import PrecisionComparison, PrecisionRun
@@ -44,6 +45,7 @@ __all__ = [
     "Epoch",
     "FixedShapes",
     "Monitor",
+    "Placement",
     "PrecisionComparison",
     "PrecisionRun",
     "Released",
@@ -65,6 +67,7 @@ __all__ = [
     "jax_warm_up",
     "keras_warm_up",
     "loss_weight",
+    "place",
     "release",
     "scale",
     "scaled_rate",
@@ -74,8 +77,7 @@ __all__ = [
     "skipped_steps",
     "torch_warm_up",
     "unmatched_layouts",
+    "watch_first_use",
     "watch_retraces",
     "wrap",
 ]
-
-watch_first_use()  # of what is imported by now: errors of what comes too late name the line

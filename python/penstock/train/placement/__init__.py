@@ -1,0 +1,1 @@
+"""A model over several devices, by the names of its layers."""
