@@ -10,6 +10,7 @@ NAMES = (
     "micro.import_time",
     "micro.fused_image",
     "micro.fast_jpeg",
+    "micro.loops",
     "compare.in_memory",
     "compare.in_memory_rss",
     "compare.indexed_shuffle",

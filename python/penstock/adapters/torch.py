@@ -39,13 +39,24 @@ def converter(device: Any = "cpu") -> Callable[[Any], Any]:
     return leafwise(lambda leaf: as_tensor(leaf).to(device))
 
 
-def as_tensor(leaf: Any) -> Any:
-    """A tensor over the memory of `leaf`, which it keeps alive; over a copy where PyTorch cannot read or write that."""
+def as_tensor(leaf: Any, *, is_only_read: bool = False) -> Any:
+    """A tensor over the memory of `leaf`, which it keeps alive; over a copy where PyTorch cannot read or write that.
+
+    is_only_read: nobody writes to the tensor, so that it may lie over read-only memory as well.
+    """
     import torch
 
     array = _numbers(leaf)
     if not array.flags.writeable:
+        if is_only_read:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+                return _over(array, torch)
         array = array.copy()  # PyTorch has no read-only tensors, and would let the model write to the user's data
+    return _over(array, torch)
+
+
+def _over(array: Any, torch: Any) -> Any:
     dtype = array.dtype
     if dtype.kind == "V":  # bfloat16 and the float8s are ml_dtypes' in NumPy
         own = getattr(torch, dtype.name, None)

@@ -45,13 +45,13 @@ class CudaCopier:
 
     def stage(self, memory: Any, start: int, array: npt.NDArray[Any]) -> Any:
         """A tensor over `memory` with the bytes of `array`; large ones are written by several threads."""
-        tensor = as_tensor(array)
+        tensor = as_tensor(array, is_only_read=True)
         staged = memory[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
         return staged.copy_(tensor)
 
     def borrow(self, array: npt.NDArray[Any]) -> Any:
         """A tensor over the array's memory."""
-        return as_tensor(array)
+        return as_tensor(array, is_only_read=True)
 
     def copy(self, staged: Any) -> Any:
         """The tensor on the GPU; its memory belongs to the copier's stream."""
