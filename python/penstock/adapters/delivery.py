@@ -1,15 +1,16 @@
 """A feed for a loop of the trainer's own: one epoch per `iter()`, batches on their way ahead of time, a state.
 
-The state counts what the loop received, not what was fetched ahead for it: each batch travels with the state after it.
+The state counts what the loop received, not what was fetched ahead for it: a batch that waits has a bookmark beside it.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NoReturn, Protocol, Self, cast, runtime_checkable
 
 from penstock.adapters.feed import Batches, Feed
 from penstock.adapters.passes import Passes
@@ -56,11 +57,11 @@ class Delivery:
 
     def __init__(self, feed: Feed, mover: Mover) -> None:
         super().__init__()
-        self._feed = _Bookmarked(feed)
+        self._feed = _Resumed(feed)
         self._passes = Passes(self._feed)
         self._mover = mover
         self._received: Callable[[], State] | None = None  # the state after the last batch that was received
-        self._open: weakref.WeakSet[Iterator[Any]] = weakref.WeakSet()
+        self._open: weakref.WeakSet[Generator[Any]] = weakref.WeakSet()
 
     @property
     def feed(self) -> Feed:
@@ -99,38 +100,58 @@ class Delivery:
         return True
 
     def __iter__(self) -> Iterator[Any]:
-        batches = self._batches()
-        self._open.add(batches)
-        return batches
+        return self._passes(self._mover.send, through=self._through)
 
-    def _batches(self) -> Iterator[Any]:
-        mover, batches = self._mover, self._passes(self._send)
-        sent: deque[tuple[Any, Callable[[], State] | None]] = deque()
+    def _through(self, batches: Generator[Any]) -> Iterator[Any]:
+        given = self._look_ahead(batches) if self._mover.ahead else self._one_by_one(batches)
+        self._open.add(given)
+        return given
+
+    def _one_by_one(self, batches: Generator[Any]) -> Generator[Any]:
+        receive = self._mover.receive
+        now: Callable[[], State] | None = None
+        try:
+            for moved in batches:
+                if now is None:
+                    bookmark = self._feed.opened()
+                    now = lambda bookmark=bookmark: bookmark()()  # noqa: E731 - of the batch that was given last
+                self._received = now
+                handed_over = [receive(moved)]
+                del moved  # a suspended generator keeps its variables, and a batch kept is a buffer kept
+                yield handed_over.pop()
+        finally:
+            batches.close()
+        self._received = None
+
+    def _look_ahead(self, batches: Generator[Any]) -> Generator[Any]:
+        ahead, receive = self._mover.ahead, self._mover.receive
+        sent: deque[tuple[Any, Callable[[], State]]] = deque()
+        bookmark: Callable[[], Callable[[], State]] | None = None
         failure: Exception | None = None
         ended = False
         try:
             while True:
-                while not ended and len(sent) <= mover.ahead:
+                while not ended and len(sent) <= ahead:
                     try:
-                        sent.append(next(batches))
+                        moved = [next(batches)]
                     except StopIteration:
                         ended = True
                     except Exception as error:  # noqa: BLE001 - raised below, after the batches that came before it
                         ended, failure = True, error
+                    else:
+                        bookmark = bookmark or self._feed.opened()
+                        sent.append((moved.pop(), bookmark()))
                 if not sent:
                     break
-                moved, self._received = sent.popleft()
-                handed_over = [mover.receive(moved)]
-                del moved  # a suspended generator keeps its variables, and a batch kept is a buffer kept
+                oldest, self._received = sent.popleft()
+                handed_over = [receive(oldest)]
+                del oldest  # as above
                 yield handed_over.pop()
         finally:
-            batches.close()  # type: ignore[attr-defined]  # a generator's
+            batches.close()
         if failure is not None:
             raise failure
         self._received = None
-
-    def _send(self, pair: tuple[Any, Callable[[], State] | None]) -> tuple[Any, Callable[[], State] | None]:
-        return self._mover.send(pair[0]), pair[1]
 
     def state_dict(self) -> State:
         """Where the loop is, as a few JSON values; of the iterator that was read last.
@@ -162,7 +183,7 @@ class Delivery:
     def close(self) -> None:
         """Close what is open, and what `load_state_dict` opened and nobody read; give back what moving took."""
         for batches in list(self._open):
-            batches.close()  # type: ignore[attr-defined]  # a generator's
+            batches.close()
         self._feed.forget()
         self._passes.close()
         self._mover.close()
@@ -176,12 +197,13 @@ class Delivery:
         self.close()
 
 
-class _Bookmarked:
-    """`feed`, each of its batches beside a function that gives the state after it."""
+class _Resumed:
+    """`feed`, whose next `open` may go on after a state, and that says which batches it opened last."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
         self._resumed: Batches | None = None
+        self._opened = threading.local()  # two threads may open passes at once
 
     @property
     def element_spec(self) -> Any:
@@ -203,10 +225,23 @@ class _Bookmarked:
     def partial_batch_size(self) -> int | None:
         return self.feed.partial_batch_size
 
+    def open(self, epoch: int | None = None, start: int = 0) -> Batches:
+        batches, self._resumed = self._resumed, None
+        self._opened.batches = self.feed.open(epoch, start) if batches is None else batches
+        return cast("Batches", self._opened.batches)
+
+    def opened(self) -> Callable[[], Callable[[], State]]:
+        """Of the batches that this thread opened last: a function that bookmarks where they are."""
+        feed, batches = self.feed, self._opened.batches
+        del self._opened.batches
+        if isinstance(feed, Resumable):
+            return lambda: feed.bookmark(batches)
+        return lambda: lambda: _no_state(feed)
+
     def resume(self, state: State) -> None:
         """Make the next `open` go on after `state`."""
         if not isinstance(self.feed, Resumable):
-            raise _not_resumable(self.feed)
+            _no_state(self.feed)
         self._resumed = self.feed.resume(state)
 
     def forget(self) -> None:
@@ -215,34 +250,6 @@ class _Bookmarked:
         if batches is not None:
             batches.close()
 
-    def open(self, epoch: int | None = None, start: int = 0) -> Batches:
-        batches, self._resumed = self._resumed, None
-        return _Pairs(self.feed, self.feed.open(epoch, start) if batches is None else batches)
 
-
-class _Pairs:
-    """Each of `batches`, and a function that gives the state after it."""
-
-    def __init__(self, feed: Feed, batches: Batches) -> None:
-        self.batches = batches
-        self._bookmark = feed.bookmark if isinstance(feed, Resumable) else _no_bookmark(feed)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> tuple[Any, Callable[[], State]]:
-        return next(self.batches), self._bookmark(self.batches)
-
-    def close(self) -> None:
-        self.batches.close()
-
-
-def _no_bookmark(feed: Feed) -> Callable[[Any], Callable[[], State]]:
-    def state() -> State:
-        raise _not_resumable(feed)
-
-    return lambda batches: state
-
-
-def _not_resumable(feed: Feed) -> NotResumableError:
-    return NotResumableError(f"{type(feed).__name__} keeps no state of its batches")
+def _no_state(feed: Feed) -> NoReturn:
+    raise NotResumableError(f"{type(feed).__name__} keeps no state of its batches")

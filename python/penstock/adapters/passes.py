@@ -8,7 +8,7 @@ before training begins (so what a peek took is kept, with the open feed behind i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -51,22 +51,26 @@ class Passes:
         self._peeked: _Peeked | None = None
 
     def __call__(
-        self, convert: Callable[[Any], Any] = lambda batch: batch, end: Callable[[], BaseException] | None = None
+        self,
+        convert: Callable[[Any], Any] = lambda batch: batch,
+        end: Callable[[], BaseException] | None = None,
+        through: Callable[[Generator[Any]], Iterator[Any]] = iter,
     ) -> Iterator[Any]:
         """The next epoch's batches, each through `convert`; nothing is opened before the first is asked for.
 
         `end()` is raised, instead of StopIteration, where the framework could not know that there is no batch left.
+        `through`: what stands between the pass and the framework, as a look-ahead does; listeners hear the framework.
         The feed is closed as soon as the last batch of a known number is taken, however long the iterator is then kept.
         """
         listeners = LISTENERS.get()
-        batches = self._pass(convert, end, listeners)
+        batches = through(self._pass(convert, end, listeners))
         for listener in listeners:
             batches = listener.passing(batches, self)
         return batches
 
     def _pass(
         self, convert: Callable[[Any], Any], end: Callable[[], BaseException] | None, listeners: tuple[Listener, ...]
-    ) -> Iterator[Any]:
+    ) -> Generator[Any]:
         known = self.feed.cardinality if self.feed.cardinality >= 0 else None
         delivered = 0
         peeked, self._peeked = self._peeked, None

@@ -34,9 +34,19 @@ def converter(device: Any = "cpu") -> Callable[[Any], Any]:
     """
     import torch
 
+    from_numpy = torch.from_numpy
+
+    def convert(leaf: Any) -> Any:
+        if type(leaf) is np.ndarray and leaf.dtype.kind in "fiub" and leaf.flags.writeable:  # nearly all, and cheaply
+            try:
+                return from_numpy(leaf)
+            except (TypeError, ValueError):
+                pass  # said, or copied, there
+        return as_tensor(leaf)
+
     if torch.device(device).type == "cpu":
-        return leafwise(as_tensor)
-    return leafwise(lambda leaf: as_tensor(leaf).to(device))
+        return leafwise(convert)
+    return leafwise(lambda leaf: convert(leaf).to(device))
 
 
 def as_tensor(leaf: Any, *, is_only_read: bool = False) -> Any:

@@ -8,8 +8,10 @@ import pytest
 
 import penstock as ps
 from penstock.adapters.delivery import Delivery
+from penstock.adapters.passes import LISTENERS
 from penstock.dataset import DatasetFeed
 from penstock.errors import NotResumableError, StateMismatchError, UnknownLengthError
+from penstock.session import PipelineIterator
 from tests.framework.fake_feed import FakeFeed
 
 
@@ -215,3 +217,44 @@ def test_asking_a_feed_whether_it_can_be_resumed_looks_at_no_element() -> None:
     data = delivery(ps.Dataset.range(3).map(never, compile=False).batch(2))
     assert len(data) == 2
     assert isinstance(np.asarray(data.epoch), np.ndarray)
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_listeners_hear_what_the_loop_asks_for_and_see_the_feed_s_own_batches(ahead: int) -> None:
+    class Heard:
+        def __init__(self) -> None:
+            self.given: list[Any] = []
+            self.batches: list[Any] = []
+
+        def passing(self, batches: Any, owner: Any) -> Any:
+            for batch in batches:
+                self.given.append(batch)
+                yield batch
+
+        def opened(self, batches: Any) -> None:
+            self.batches.append(batches)
+
+    heard = Heard()
+    before = LISTENERS.set((heard,))
+    try:
+        batches = iter(delivery(PIPELINES["indexed"](), ahead))
+    finally:
+        LISTENERS.reset(before)
+    received = [next(batches) for _ in range(2)]
+    assert heard.given == received
+    assert [type(opened) for opened in heard.batches] == [PipelineIterator]
+    del batches
+
+
+def test_two_passes_at_once_keep_their_states_apart() -> None:
+    data = delivery(PIPELINES["indexed"](), ahead=1)
+    one, other = iter(data), iter(data)
+    next(one)
+    states = [data.state_dict()]
+    next(other)
+    next(other)
+    states.append(data.state_dict())
+    next(one)
+    states.append(data.state_dict())
+    assert [(state["epoch"], state["batches"]["position"]) for state in states] == [(0, 1), (1, 2), (0, 2)]
+    del one, other
