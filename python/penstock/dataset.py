@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from penstock.adapters.delivery import Delivery
+from penstock.adapters.feed import Shared
 from penstock.adapters.moving import Convert
 from penstock.block.spec import SpecTree
 from penstock.engine.kept import Kept
 from penstock.errors import InvalidArgumentError, NotIndexableError, UnknownLengthError, user_location
+from penstock.graph.distribution import steps_of_ranks
 from penstock.graph.node import INFINITE, UNKNOWN, Node, index_obstacle
 from penstock.graph.nodes import Batch, Distribute, Rebatch, Slices, Stride
 from penstock.graph.render import render_cardinality
@@ -366,6 +368,16 @@ class DatasetFeed:
             node for node in nodes_of(self._dataset._node) if isinstance(node, Distribute) and node.policy != "off"
         )
         return max((node.world_size for node in shared), default=1)
+
+    @property
+    def shared(self) -> Shared:
+        """How it is shared out among processes."""
+        nodes = [node for node in nodes_of(self._dataset._node) if isinstance(node, Distribute)]
+        policy, ranks = (nodes[-1].policy, nodes[-1].world_size) if nodes else ("off", 1)
+        is_whole = self.has_partial_batch is False
+        if policy == "file":  # whose rests are those of each rank's own files
+            is_whole = self._drops if self._batch is None else self._batch.drop_remainder or self._batch.pads_remainder
+        return Shared(policy, ranks, steps_of_ranks(self._dataset._node), is_whole)
 
     def open(self, epoch: int | None = None, start: int = 0) -> PipelineIterator:
         """The batches of an epoch from number `start` on."""

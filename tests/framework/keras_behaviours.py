@@ -27,6 +27,11 @@ from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed, as_pair
 from tests.framework.recycling import RingPool
 
 BACKEND = keras.backend.backend()
+if BACKEND == "tensorflow":
+    import tensorflow as tf
+
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="TensorFlow's own")
 on_jax = pytest.mark.skipif(BACKEND != "jax", reason="JAX's own")
 
@@ -467,13 +472,30 @@ def test_text_becomes_strings() -> None:
 
 
 @on_tensorflow
-def test_a_strategy_is_refused() -> None:
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("cardinality", [6, -2])
+def test_replicas_see_each_sample_once_and_no_torn_batch(devices: int, cardinality: int) -> None:
     import tensorflow as tf
 
-    feed = FakeFeed()
-    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+    feed, validation = FakeFeed(cardinality=cardinality), FakeFeed(cardinality=cardinality)
+    names = [f"/cpu:{number}" for number in range(devices)]
+    with tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice()).scope():
         model = build(feed.samples)
-    with pytest.raises(InvalidArgumentError, match="several devices are not fed yet"):
+    history = fit(feed, model, epochs=2, validation_data=to_keras(validation))
+    assert (history["once"], history["torn"], history["val_once"], history["val_torn"]) == ([0, 0],) * 4
+    assert (feed.opened, validation.opened) == ([0, 1], [0, 1])
+    predicted = model.predict(to_keras(validation), verbose=0)
+    assert predicted.ravel().tolist() == list(range(22))
+
+
+@on_tensorflow
+def test_replicas_that_do_not_divide_the_batch_are_refused() -> None:
+    import tensorflow as tf
+
+    feed = FakeFeed(batch_size=5, cardinality=5)
+    with tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"], tf.distribute.ReductionToOneDevice()).scope():
+        model = build(feed.samples)
+    with pytest.raises(InvalidArgumentError, match=r"got batch\(5\).*say batch\(4\)"):
         model.fit(to_keras(feed), verbose=0)
 
 

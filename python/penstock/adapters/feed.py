@@ -7,10 +7,26 @@ An adapter takes a `Feed`, not a Dataset, so that it can be tested with a list, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """How a dataset is shared out among processes that train together.
+
+    policy: "data", "file" or "off", for `world_size` ranks. steps: batches per epoch of each; None where they are
+    endless or unknown.
+    is_whole: whether every batch of every rank is a full one.
+    """
+
+    policy: str
+    world_size: int
+    steps: tuple[int, ...] | None
+    is_whole: bool
 
 
 class Batches(Protocol):
@@ -49,3 +65,9 @@ class Feed(Protocol):
 
     def open(self, epoch: int | None = None, start: int = 0) -> Batches:
         """The batches of that epoch, from batch `start` on; None takes the next epoch of the feed's own counter."""
+
+
+def shared_of(feed: Feed) -> Shared | None:
+    """How the feed is shared out, if it says so; None: it is not, or it does not know."""
+    shared: Shared | None = getattr(feed, "shared", None)
+    return shared

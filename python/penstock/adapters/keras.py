@@ -16,14 +16,16 @@ from types import FrameType
 from typing import Any
 
 from penstock.adapters.class_weight import weigher
-from penstock.adapters.feed import Feed
+from penstock.adapters.feed import Feed, shared_of
 from penstock.adapters.jax import converter as jax_converter
+from penstock.adapters.keras_call import find_call
 from penstock.adapters.nest import named_leaves
 from penstock.adapters.passes import Passes
 from penstock.adapters.py_dataset import InOrder
 from penstock.adapters.replicas import ranks_of, require_divisible
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
+from penstock.adapters.tf_distribute import batches_of_all, distributed_dataset
 from penstock.adapters.torch import converter as torch_converter
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
 
@@ -63,8 +65,9 @@ class Adapter:
 
     def __init__(self, feed: Feed) -> None:
         super().__init__()
-        self.passes = Passes(feed, is_peek=_is_symbolic_build)
+        self.passes = Passes(feed, is_peek=lambda: find_call().is_peek)
         self._ranks = ranks_of(feed)  # of the dataset's own feed: what is put around it may not know
+        self._shared = shared_of(feed)
         self._weighers: weakref.WeakKeyDictionary[Any, Callable[[Any], Any]] = weakref.WeakKeyDictionary()
 
     @property
@@ -76,7 +79,10 @@ class Adapter:
         self.passes.feed = feed
 
     def get_tf_dataset(self) -> Any:
-        return _TensorFlowPasses(self.passes, self._weighing(sys._getframe(1)))
+        strategy, weigh = find_call().strategy, self._weighing(sys._getframe(1))
+        if strategy is None:
+            return _TensorFlowPasses(self.passes, weigh)
+        return distributed_dataset(self.passes, strategy, self._shared, weigh)
 
     def get_jax_iterator(self) -> Iterator[Any]:
         self._require_divisible(*_jax_replicas())
@@ -98,7 +104,7 @@ class Adapter:
         class_weight = _class_weight_of_fit(asking)
         if class_weight is not None:
             self._weighers[asking["self"]] = weigher(class_weight)
-        return self.feed.cardinality if self.feed.cardinality >= 0 else None
+        return batches_of_all(self.feed, find_call().strategy, self._shared)
 
     def _weighing(self, frame: FrameType) -> Callable[[Any], Any] | None:
         """What weighs the batches of the loop that is asking: it is known by the object that asked for the length."""
@@ -133,11 +139,6 @@ class _TensorFlowPasses:
 
     def __iter__(self) -> Iterator[Any]:
         return self._passes(_after(self._weigh, tensorflow_converter()), end=end_of_data)
-
-    @property
-    def _variant_tensor(self) -> Any:
-        # Every strategy but the default one asks a dataset for this, to take it apart.
-        raise _one_device("a tf.distribute strategy")
 
 
 def _after(first: Callable[[Any], Any] | None, second: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -189,24 +190,6 @@ def _class_weight_of_fit(variables: dict[str, Any]) -> Any:
                 expected="it as a part of the dataset's elements: (inputs, targets, sample_weights)",
             )
     return variables.get("class_weight")
-
-
-def _is_symbolic_build() -> bool:
-    """Whether Keras reads this batch only to learn shapes: the function that does is among our callers."""
-    frame = sys._getframe(1)
-    for _ in range(12):
-        if frame.f_back is None:
-            return False
-        frame = frame.f_back
-        if frame.f_code.co_name == "_symbolic_build":
-            return True
-    return False
-
-
-def _one_device(got: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        "to_keras: several devices are not fed yet", got=got, expected="one device", remedy="this is to come"
-    )
 
 
 def _jax_replicas() -> tuple[int, int, str]:

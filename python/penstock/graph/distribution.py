@@ -66,6 +66,28 @@ def policy_that_fits(node: Node, world_size: int) -> Policy:
     return "file" if 1 < world_size <= max(map(len, map(_files, nodes_of(node))), default=0) else "data"
 
 
+def steps_of_ranks(root: Node) -> tuple[int, ...] | None:
+    """How many elements each rank receives of the graph `root`; None where that is endless or unknown."""
+    world_size = next((node.world_size for node in nodes_of(root) if isinstance(node, Distribute)), 1)
+
+    def of(rank: int) -> int:
+        def put(node: Node, is_root: bool) -> Node:
+            if not isinstance(node, Distribute):
+                return node
+            return replace(node, rank=rank, mine=part_of(node.input, node.policy, rank, node.world_size, node.location))
+
+        return rebuild(root, put).cardinality()
+
+    steps = tuple(map(of, range(world_size)))
+    return None if min(steps) < 0 else steps
+
+
+def files_of_ranks(root: Node, world_size: int) -> tuple[int, ...]:
+    """How many files of the largest list of them in the graph `root` each rank reads."""
+    files = max(map(_files, nodes_of(root)), key=len, default=range(0))
+    return tuple(len(files[rank::world_size]) for rank in range(world_size))
+
+
 def distributed(root: Node) -> Node:
     """The numbered graph that is run: every `Distribute` replaced by the part of its rank.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 from penstock.adapters.world import World, detect_world
-from penstock.errors import InvalidArgumentError, Location, user_location
-from penstock.graph.distribution import part_of, policy_that_fits
+from penstock.errors import InvalidArgumentError, Location, user_location, warn_user
+from penstock.graph.distribution import files_of_ranks, part_of, policy_that_fits, steps_of_ranks
 from penstock.graph.node import Node
 from penstock.graph.nodes import Distribute, Policy, Shard
 from penstock.graph.walk import collected_options, nodes_of
@@ -41,11 +41,12 @@ class DistributionVerbs(Verbs):
         chosen: Policy = policy_that_fits(self._node, world.size) if named == "auto" else named  # type: ignore[assignment]  # `_policy` gives these names
         mine = part_of(self._node, chosen, world.rank, world.size, where)
         mine.cardinality()  # a last batch that not all ranks get a row of is told here
-        return self._of(
-            Distribute(
-                inputs=(self._node,), location=where, policy=chosen, rank=world.rank, world_size=world.size, mine=mine
-            )
+        part = Distribute(
+            inputs=(self._node,), location=where, policy=chosen, rank=world.rank, world_size=world.size, mine=mine
         )
+        if chosen == "file":
+            _warn_of_unequal_parts(part, where)
+        return self._of(part)
 
 
 def _policy(value: Any, where: Location) -> str:
@@ -71,6 +72,19 @@ def _world(rank: int | None, world_size: int | None, where: Location) -> World:
     if number >= size:
         raise InvalidArgumentError("distribute: rank", got=number, expected=f"below world_size={size}", where=where)
     return World(number, size, "arguments")
+
+
+def _warn_of_unequal_parts(part: Distribute, where: Location) -> None:
+    """Of files that do not come out even: ranks that wait for each other at every step must make equally many."""
+    counts, unit = steps_of_ranks(part), "elements"
+    if counts is None:
+        counts, unit = files_of_ranks(part.input, part.world_size), "files"
+    if len(set(counts)) > 1:
+        said = ", ".join(map(str, counts))
+        warn_user(
+            f'distribute: by "file", ranks receive unequal parts: {said} {unit}; to_keras() under tf.distribute evens '
+            'that out; elsewhere policy="data" does, or repeat() and counting steps', where,
+        )  # fmt: skip
 
 
 def require_own_part(node: Node, where: Location) -> None:

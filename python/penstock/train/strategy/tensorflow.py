@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from penstock.errors import InvalidArgumentError
 from penstock.train.runtime import Change
 from penstock.train.strategy.choose import Wish
 from penstock.train.strategy.chosen import Strategy
+from penstock.train.strategy.lost_worker import tell_of_lost_worker
 from penstock.train.strategy.reduction import mirrored_reduction, multi_worker_reduction
 from penstock.train.strategy.tf_config import Cluster, read_tf_config, require_free_port
 
@@ -78,7 +80,31 @@ def multi_worker(wish: Wish) -> tuple[Strategy, tuple[Change, ...]]:
         devices=tuple(_short(name) for name in native.extended.worker_devices), native=native, enter=native.scope,
         cross_device_ops=reduction,
     )  # fmt: skip
-    return strategy, (_change(f"MultiWorkerMirroredStrategy at {cluster.own_address}", strategy),)
+    told = Change(
+        lever="strategy", text="a lost worker is named below the traceback", undo=tell_of_lost_worker(cluster)
+    )
+    change = _change(f"MultiWorkerMirroredStrategy at {cluster.own_address}", strategy)
+    return strategy, (change, *_repaired_keras(), told)
+
+
+def _repaired_keras() -> tuple[Change, ...]:
+    if find_spec("keras") is None:
+        return ()
+    import keras
+
+    from penstock.adapters.keras_multi_worker import repair_multi_worker
+
+    if keras.backend.backend() != "tensorflow":
+        return ()
+    text = f"fit of Keras {keras.__version__} under several workers"
+    try:
+        repaired, undo = repair_multi_worker()
+    except (ImportError, AttributeError, TypeError) as error:
+        why = f"it is built otherwise than any version known: {error}"
+        return (Change(lever="strategy", text=text, outcome="not possible", why=why),)
+    if not repaired:
+        return (Change(lever="strategy", text=text, outcome="not needed", why="Keras has repaired it"),)
+    return (Change(lever="strategy", text=f"{text} repaired", why=f"{' and '.join(repaired)}, keras#20585", undo=undo),)
 
 
 def _start(cluster: Cluster, reduction: str) -> Any:
