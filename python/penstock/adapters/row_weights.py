@@ -79,6 +79,19 @@ def have_equal_steps(feed: Feed, shared: Shared) -> bool:
     return shared.steps is not None and len(set(shared.steps)) == 1
 
 
+def require_common_divisor(purpose: Purpose, element: Any, reductions: frozenset[Any]) -> None:
+    """Batches that are whole need nothing but a loss that divides by the same on every replica.
+
+    Raises: InvalidArgumentError: one that divides by the weights of a replica's rows, which differ.
+    """
+    if purpose != "predict" and "mean_with_sample_weight" in reductions and isinstance(element, tuple | list):
+        if len(element) > 2:
+            raise InvalidArgumentError(
+                f"{purpose}: the loss divides by the weights of a replica's rows, and they differ between replicas",
+                got="reduction 'mean_with_sample_weight'", expected="'sum_over_batch_size', or 'sum'",
+            )  # fmt: skip
+
+
 def weighing_of(purpose: Purpose, element: Any, reductions: frozenset[Any]) -> Weighing:
     """How rows of batches that are not whole are weighed. `reductions`: of the model's losses.
 

@@ -14,7 +14,15 @@ from typing import Any
 from penstock.adapters.feed import Feed, Shared
 from penstock.adapters.keras_call import Call, find_call, weigh_reported_loss
 from penstock.adapters.passes import Passes
-from penstock.adapters.row_weights import Layout, is_even, row_weight, shares, weighing_of, weighted
+from penstock.adapters.row_weights import (
+    Layout,
+    is_even,
+    require_common_divisor,
+    row_weight,
+    shares,
+    weighing_of,
+    weighted,
+)
 from penstock.adapters.tensorflow import converter, end_of_data
 from penstock.block.tree import structure_of
 from penstock.errors import InvalidArgumentError
@@ -119,6 +127,7 @@ class DistributedBatches:
                     f"{call.purpose}: a batch does not divide over {self._layout.local} replicas", got=f"{rows} rows",
                     remedy="what comes after batch() changes the number of rows: batch after it",
                 )  # fmt: skip
+            require_common_divisor(call.purpose, batch, call.reductions)
             return [_cut(batch, cut) for cut in cuts]
         weighing = weighing_of(call.purpose, batch, call.reductions)
         if weighing == "none":

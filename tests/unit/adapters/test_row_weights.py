@@ -11,7 +11,16 @@ import pytest
 
 import penstock as ps
 from penstock.adapters.feed import Shared, shared_of
-from penstock.adapters.row_weights import Layout, Purpose, is_even, row_weight, shares, weighing_of, weighted
+from penstock.adapters.row_weights import (
+    Layout,
+    Purpose,
+    is_even,
+    require_common_divisor,
+    row_weight,
+    shares,
+    weighing_of,
+    weighted,
+)
 from penstock.dataset import DatasetFeed
 from penstock.errors import InvalidArgumentError, PenstockWarning
 
@@ -120,6 +129,10 @@ def test_what_no_weights_make_exact_is_refused() -> None:
         weighing_of("fit", PAIR, frozenset({"mean_with_sample_weight"}))
     with pytest.raises(InvalidArgumentError, match=r"'sum' and 'sum_over_batch_size'"):
         weighing_of("fit", PAIR, MEAN | {"sum"})
+    with pytest.raises(InvalidArgumentError, match="divides by the weights of a replica's rows"):
+        require_common_divisor("fit", (*PAIR, PAIR[1]), frozenset({"mean_with_sample_weight"}))
+    require_common_divisor("fit", PAIR, frozenset({"mean_with_sample_weight"}))
+    require_common_divisor("fit", (*PAIR, PAIR[1]), MEAN)
     with pytest.raises(InvalidArgumentError, match="no place for weights"):
         weighing_of("fit", PAIR[0], MEAN)
 

@@ -116,10 +116,7 @@ def _others(strategy: str) -> str:
 
 
 def _local_devices(backend: Backend) -> tuple[str, ...]:
-    try:
-        names: tuple[str, ...] = _module(backend).local_devices()
-    except ModuleNotFoundError:
-        return ("the default device",)
+    names: tuple[str, ...] = _module(backend).local_devices()
     return names
 
 
