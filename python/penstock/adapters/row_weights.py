@@ -84,12 +84,12 @@ def require_common_divisor(purpose: Purpose, element: Any, reductions: frozenset
 
     Raises: InvalidArgumentError: one that divides by the weights of a replica's rows, which differ.
     """
-    if purpose != "predict" and "mean_with_sample_weight" in reductions and isinstance(element, tuple | list):
-        if len(element) > 2:
-            raise InvalidArgumentError(
-                f"{purpose}: the loss divides by the weights of a replica's rows, and they differ between replicas",
-                got="reduction 'mean_with_sample_weight'", expected="'sum_over_batch_size', or 'sum'",
-            )  # fmt: skip
+    has_weights = isinstance(element, tuple) and len(element) > 2
+    if has_weights and purpose != "predict" and "mean_with_sample_weight" in reductions:
+        raise InvalidArgumentError(
+            f"{purpose}: the loss divides by the weights of a replica's rows, and they differ between replicas",
+            got="reduction 'mean_with_sample_weight'", expected="'sum_over_batch_size', or 'sum'",
+        )  # fmt: skip
 
 
 def weighing_of(purpose: Purpose, element: Any, reductions: frozenset[Any]) -> Weighing:
