@@ -10,6 +10,7 @@ from penstock.train.backend import resolve_backend
 from penstock.train.compile.jit import Jit, set_jit
 from penstock.train.device.configure import configure
 from penstock.train.device.request import Memory
+from penstock.train.precision.ability import parse_precision
 from penstock.train.precision.lever import set_precision
 from penstock.train.runtime import Runtime
 from penstock.train.seed import set_seed
@@ -45,6 +46,8 @@ def setup(
         TooLateError: the framework is initialised, and something was asked that it takes only before.
     """
     chosen = resolve_backend(backend)
+    if precision is not None:
+        parse_precision(precision)  # before anything is set
     memory_changes = configure(chosen, memory=memory, visible=visible, logical=logical)
     spread, strategy_changes = choose(chosen, strategy, cross_device_ops, layout=layout)
     computes, precision_changes = set_precision(chosen, precision)

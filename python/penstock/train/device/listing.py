@@ -71,12 +71,13 @@ class DeviceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A device as a framework tells it; uuid "" where it does not say."""
+    """A device as a framework tells it; uuid "", capability None where it does not say."""
 
     name: str
     kind: str
     is_gpu: bool
     uuid: str = ""
+    capability: tuple[int, int] | None = None
 
 
 def devices(
@@ -128,14 +129,14 @@ def arrange(
 
 
 def _joined(named: Named, card: Card | None) -> Device:
-    device = Device(name=named.name, kind=named.kind)
+    device = Device(name=named.name, kind=named.kind, capability=named.capability)
     if card is None:
         return device
     reading = card.reading
     return replace(
         device, kind=reading.name, uuid=card.uuid, memory_used_bytes=reading.memory_used_bytes,
         memory_total_bytes=reading.memory_total_bytes, temperature_c=reading.temperature_c, power_w=reading.power_w,
-        capability=card.capability, users=card.users,
+        capability=card.capability or named.capability, users=card.users,
     )  # fmt: skip
 
 
@@ -162,10 +163,14 @@ def _shown(user: CardUser) -> str:
 def _of_tensorflow(tf: Any) -> tuple[Named, ...]:
     physical = tf.config.get_visible_devices()
     gpus = tuple(each for each in physical if each.device_type == "GPU")
+    told = {gpu.name: tf.config.experimental.get_device_details(gpu).get("compute_capability") for gpu in gpus}
     return tuple(
-        Named(name=each.name.removeprefix("/physical_device:"), kind=each.device_type.lower(), is_gpu=each in gpus)
+        Named(
+            name=each.name.removeprefix("/physical_device:"), kind=each.device_type.lower(), is_gpu=each in gpus,
+            capability=told.get(each.name),
+        )
         for each in gpus or physical
-    )
+    )  # fmt: skip
 
 
 def _of_jax(jax: Any) -> tuple[Named, ...] | None:
@@ -173,9 +178,12 @@ def _of_jax(jax: Any) -> tuple[Named, ...] | None:
         on_cpu = jax.config.jax_platforms == "cpu"
         return (Named(name="cpu", kind="cpu", is_gpu=False),) if on_cpu else None
     return tuple(
-        Named(name=str(each), kind=each.device_kind, is_gpu=each.platform in ("gpu", "cuda", "rocm"))
+        Named(
+            name=str(each), kind=each.device_kind, is_gpu=each.platform in ("gpu", "cuda", "rocm"),
+            capability=_capability(getattr(each, "compute_capability", None)),
+        )
         for each in jax.local_devices()
-    )
+    )  # fmt: skip
 
 
 def _of_torch(torch: Any) -> tuple[Named, ...]:
@@ -187,9 +195,16 @@ def _of_torch(torch: Any) -> tuple[Named, ...]:
         Named(
             name=f"cuda:{n}", kind="cuda", is_gpu=True,
             uuid=str(getattr(cuda.get_device_properties(n), "uuid", "")) if asked else "",
+            capability=cuda.get_device_capability(n) if asked else None,
         )
         for n in range(cuda.device_count())
     )  # fmt: skip
+
+
+def _capability(text: object) -> tuple[int, int] | None:
+    """`"9.0"`, as XLA says it; AMD's ("gfx942") is none of CUDA's."""
+    major, dot, minor = str(text).partition(".")
+    return (int(major), int(minor)) if dot and major.isdecimal() and minor.isdecimal() else None
 
 
 _NAMED: Mapping[Backend, Callable[[Any], tuple[Named, ...] | None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 from penstock.machine.cards import Card
@@ -22,7 +22,7 @@ class OnTensorFlow:
 
     def __init__(
         self, cards: tuple[Card, ...] = (), why_none: str = "", tf: Any = None,
-        environment: MutableMapping[str, str] = os.environ,
+        environment: MutableMapping[str, str] = os.environ, modules: Mapping[str, Any] = sys.modules,
     ) -> None:  # fmt: skip
         if tf is None:
             import tensorflow as tf  # type: ignore[no-redef]  # the caller's stands for it
@@ -30,6 +30,7 @@ class OnTensorFlow:
         self._cards = cards
         self._why_none = why_none
         self._environment = environment
+        self._modules = modules
 
     def facts(self) -> Facts:
         found = self._tf.config.list_physical_devices("GPU")
@@ -84,6 +85,6 @@ class OnTensorFlow:
 
     def _is_initialised(self) -> bool:
         """Whether devices are fixed. Source: tensorflow/python/eager/context.py; it has no public name."""
-        module: Any = sys.modules.get("tensorflow.python.eager.context")
-        context = module.context_safe() if hasattr(module, "context_safe") else None
+        asked = getattr(self._modules.get("tensorflow.python.eager.context"), "context_safe", None)
+        context = None if asked is None else asked()
         return getattr(context, "_context_handle", None) is not None

@@ -6,6 +6,8 @@ older name together are an error there, so the older one is removed. One fractio
 
 from __future__ import annotations
 
+import math
+
 from penstock.errors import InvalidArgumentError
 from penstock.train.device.request import Request
 from penstock.train.device.steps import (
@@ -25,6 +27,10 @@ from penstock.units import format_bytes
 _FRACTION = "XLA_CLIENT_MEM_FRACTION"
 _OLDER = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
+
+
+_PARTS = 10**6
+"""A share is given in parts of a million, rounded down: a limit is not passed."""
 
 
 def plan(request: Request, facts: Facts) -> Planned:
@@ -65,14 +71,14 @@ def _limit(limit_bytes: int, facts: Facts, numbers: tuple[int, ...]) -> list[Ste
             f"({facts.why_none or 'no telemetry'})",
             got=format_bytes(limit_bytes), remedy=f"set {_FRACTION}=0.5 in the environment, or memory=\"growth\"",
         )  # fmt: skip
-    fraction = limit_bytes / max(known)
-    why = f"{_FRACTION}={fraction:.4f}"
+    fraction = math.floor(limit_bytes / max(known) * _PARTS) / _PARTS
+    why = f"{_FRACTION}={fraction:g}"
     if min(known) < max(known):
         why += f", so {format_bytes(fraction * min(known))} on the smallest device: one share holds for all"
     steps = []
     if _OLDER in facts.environment:
         steps.append(variable(facts, _OLDER, None, f"{_OLDER} removed", f"JAX refuses it beside {_FRACTION}"))
-    steps.append(variable(facts, _FRACTION, f"{fraction:.4f}", f"a limit of {format_bytes(limit_bytes)}", why))
+    steps.append(variable(facts, _FRACTION, f"{fraction:g}", f"a limit of {format_bytes(limit_bytes)}", why))
     return steps
 
 

@@ -12,6 +12,7 @@ from penstock.train.device.steps import Facts, Planned, Step, check_limit, chose
 from penstock.units import format_bytes
 
 _FORCED = "TF_FORCE_GPU_ALLOW_GROWTH"
+_LEAST = 2**20  # TensorFlow counts in MiB, and takes 0 for no limit
 _SPARE = 0.9
 """Share of a device that logical devices divide where no limit is said: CUDA and libraries want the rest."""
 
@@ -60,6 +61,11 @@ def _logical(request: Request, facts: Facts, number: int) -> Step:
             )  # fmt: skip
         limit = int(total * _SPARE)
     each = None if limit is None else limit // pieces
+    if each is not None and each < _LEAST:
+        raise InvalidArgumentError(
+            f"devices: {format_bytes(limit or 0)} in {pieces} logical devices", got=format_bytes(each),
+            expected="1 MiB at least for each",
+        )  # fmt: skip
     text = f"GPU:{number} as {pieces} logical devices" if pieces > 1 else f"a limit on GPU:{number}"
     text += "" if each is None else f" of {format_bytes(each)}"
     return Step(kind="logical", name=f"GPU:{number}", value=(each,) * pieces, text=text)

@@ -64,9 +64,10 @@ def compare_precision(
             peak = _Peak(chosen)
             made = build(resolved) if _takes_precision(build) else build()
             losses, times = _train(_step(made, batches[0], weights), batches, steps, clock, peak)
+        low, middle, high = statistics.quantiles(times[_WARM_UP:], n=4, method="inclusive")
         runs.append(
             PrecisionRun(
-                precision=resolved, step_s=statistics.median(times[_WARM_UP:]), losses=losses,
+                precision=resolved, step_s=middle, quartiles_s=(low, high), losses=losses,
                 host_bytes=peak.host_bytes, device_bytes=peak.device_bytes(),
             )
         )  # fmt: skip

@@ -13,13 +13,14 @@ from penstock.units import format_bytes, format_seconds
 class PrecisionRun:
     """One precision's training.
 
-    step_s: seconds, the median after warm-up. host_bytes: resident bytes beyond those before; device_bytes: the most
-    on the first device; None: nothing tells it. losses: of each step.
+    step_s: seconds, the median after warm-up; quartiles_s: half of the steps took between these. losses: of each step.
+    host_bytes: resident bytes beyond those before; device_bytes: the most on the first device; None: nothing tells it.
     """
 
     precision: str
     step_s: float
     losses: tuple[float, ...]
+    quartiles_s: tuple[float, float] | None = None
     host_bytes: int = 0
     device_bytes: int | None = None
 
@@ -60,16 +61,9 @@ class PrecisionComparison:
 
     def __str__(self) -> str:
         head = (
-            "precision",
-            "step",
-            "speed",
-            "host memory",
-            "device memory",
-            "first loss",
-            "last loss",
-            "off by",
-            "agrees",
-        )
+            "precision", "step", "half of them", "speed", "host memory", "device memory", "first loss", "last loss",
+            "off by", "agrees",
+        )  # fmt: skip
         rows = [head, *(self._row(run) for run in self.runs)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -81,7 +75,9 @@ class PrecisionComparison:
     def _row(self, run: PrecisionRun) -> tuple[str, ...]:
         off = self.deviation(run)
         return (
-            run.precision, format_seconds(run.step_s), f"{self.speedup(run):.2f} x", format_bytes(run.host_bytes),
+            run.precision, format_seconds(run.step_s),
+            "-" if run.quartiles_s is None else " to ".join(map(format_seconds, run.quartiles_s)),
+            f"{self.speedup(run):.2f} x", format_bytes(run.host_bytes),
             "-" if run.device_bytes is None else format_bytes(run.device_bytes), f"{run.losses[0]:.4g}",
             f"{run.losses[-1]:.4g}", f"{off:.2%}" if math.isfinite(off) else "not finite",
             "yes" if self.agrees(run) else "NO",

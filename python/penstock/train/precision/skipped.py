@@ -18,7 +18,8 @@ def skipped_steps(optimizer: Any, steps: int | None = None) -> int | None:
     if hasattr(optimizer, "skipped_steps"):
         return int(optimizer.skipped_steps()) if optimizer.is_enabled() else None
     if hasattr(optimizer, "dynamic_scale") and hasattr(optimizer, "inner_optimizer"):
-        applied = int(optimizer.iterations)
+        inner = optimizer.inner_optimizer
+        applied = int(getattr(inner, "_iterations", optimizer.iterations))  # of accumulated steps each counts
         if steps is not None:
             return max(0, steps - applied)
         good, every = int(optimizer.step_counter), int(optimizer.dynamic_growth_steps)

@@ -85,6 +85,22 @@ def test_tensorflow_that_has_started_is_too_late() -> None:
     assert caught.value.framework == "tensorflow"
 
 
+def test_a_variable_that_tensorflow_obeys_is_set_before_it_starts() -> None:
+    def context(handle: Any) -> dict[str, Any]:
+        module = SimpleNamespace(context_safe=lambda: SimpleNamespace(_context_handle=handle))
+        return {"tensorflow.python.eager.context": module}
+
+    environment = {"TF_FORCE_GPU_ALLOW_GROWTH": "false"}
+    late = OnTensorFlow(tf=FakeTensorFlow(gpus=1), environment=environment, modules=context("started"))
+    first, _ = plan("tensorflow", Request(grow=True), late.facts())
+    assert isinstance(first, Step)
+    with pytest.raises(TooLateError):
+        late.take(first)
+    OnTensorFlow(tf=FakeTensorFlow(gpus=1), environment=environment, modules=context(None)).take(first)
+    assert environment == {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    assert "the environment said TF_FORCE_GPU_ALLOW_GROWTH=false" in first.why
+
+
 def test_a_card_that_the_framework_does_not_see_is_told() -> None:
     assert "sees no GPU where NVML sees 1" in OnTensorFlow((CARD,), tf=FakeTensorFlow(gpus=0)).facts().why_none
     assert "sees no GPU where NVML sees 1" in OnTorch((CARD,), torch=FakeTorch(gpus=0)).facts().why_none
@@ -96,7 +112,7 @@ def test_jax_is_set_by_variables_and_options() -> None:
     framework = OnJax((CARD,), jax=FakeJax(), environment=environment)
     for step in plan("jax", Request(grow=True, limit_bytes=25 * GIB), framework.facts()):
         framework.take(step)
-    assert environment == {"XLA_CLIENT_MEM_FRACTION": "0.2500", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    assert environment == {"XLA_CLIENT_MEM_FRACTION": "0.25", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
 def test_jax_that_has_started_takes_what_is_so_already() -> None:

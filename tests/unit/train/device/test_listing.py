@@ -90,6 +90,16 @@ def test_a_framework_that_has_not_started_is_not_started_to_list_its_devices() -
     assert [device.kind for device in listed] == ["cpu"]
 
 
+@pytest.mark.parametrize(("told", "expected"), [("9.0", (9, 0)), ("gfx942", None), (None, None), ("12.1", (12, 1))])
+def test_a_started_framework_tells_its_capability_without_nvml(told: str | None, expected: Any) -> None:
+    jax = SimpleNamespace(
+        _src=SimpleNamespace(xla_bridge=SimpleNamespace(backends_are_initialized=lambda: True)),
+        local_devices=lambda: [SimpleNamespace(device_kind="H200", platform="gpu", compute_capability=told)],
+    )
+    listed = devices("jax", cards=lambda: ((), "no NVIDIA telemetry"), modules={"jax": jax})
+    assert listed[0].capability == expected
+
+
 def test_a_table_is_for_people() -> None:
     users = (CardUser(pid=os.getpid(), name="python", memory_bytes=GIB), CardUser(pid=17, name="train"))
     reading = AcceleratorReading(

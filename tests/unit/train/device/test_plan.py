@@ -16,6 +16,7 @@ from penstock.train.runtime import Change
 GIB = 2**30
 BIG, SMALL = Gpu(name="H200", total_bytes=100 * GIB), Gpu(name="L4", total_bytes=20 * GIB)
 OLDER, SHARE = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
+HALVES = (GIB // 2,) * 2
 NO_GPU = Facts(why_none="no NVIDIA telemetry: Driver Not Loaded")
 
 
@@ -64,7 +65,7 @@ def test_a_request_that_means_nothing_is_refused(arguments: dict[str, Any]) -> N
             [("visible", "GPU", (1,)), ("growth", "GPU:1", True)],
         ),
         ("tensorflow", Request(limit_bytes=GIB), Facts(gpus=(Gpu(),)), [("logical", "GPU:0", (GIB,))]),
-        ("tensorflow", Request(limit_bytes=4, logical=2), Facts(gpus=(BIG,)), [("logical", "GPU:0", (2, 2))]),
+        ("tensorflow", Request(limit_bytes=GIB, logical=2), Facts(gpus=(BIG,)), [("logical", "GPU:0", HALVES)]),
         ("tensorflow", Request(logical=3), Facts(gpus=(BIG,)), [("logical", "GPU:0", (30 * GIB,) * 3)]),
         ("tensorflow", Request(logical=2), NO_GPU, [("logical", "CPU:0", (None, None))]),
         (
@@ -76,16 +77,16 @@ def test_a_request_that_means_nothing_is_refused(arguments: dict[str, Any]) -> N
             [("environment", "TF_FORCE_GPU_ALLOW_GROWTH", "true"), ("growth", "GPU:0", True)],
         ),
         ("jax", Request(grow=True), Facts(gpus=(BIG,)), [("environment", "XLA_PYTHON_CLIENT_PREALLOCATE", "false")]),
-        ("jax", Request(limit_bytes=25 * GIB), Facts(gpus=(BIG,)), [("environment", SHARE, "0.2500")]),
+        ("jax", Request(limit_bytes=25 * GIB), Facts(gpus=(BIG,)), [("environment", SHARE, "0.25")]),
         (
             "jax", Request(limit_bytes=25 * GIB), Facts(gpus=(BIG,), environment={OLDER: ".5"}),
-            [("environment", OLDER, None), ("environment", SHARE, "0.2500")],
+            [("environment", OLDER, None), ("environment", SHARE, "0.25")],
         ),
         (
             "jax", Request(grow=True, limit_bytes=10 * GIB, visible=(1,)), Facts(gpus=(BIG, SMALL)),
             [
                 ("option", "jax_cuda_visible_devices", "1"), ("environment", "XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
-                ("environment", SHARE, "0.5000"),
+                ("environment", SHARE, "0.5"),
             ],
         ),
         ("jax", Request(visible=()), Facts(gpus=(BIG,)), [("option", "jax_platforms", "cpu")]),
@@ -148,6 +149,11 @@ def test_a_limit_beyond_a_device_is_refused(backend: Backend) -> None:
         plan(backend, Request(limit_bytes=30 * GIB), Facts(gpus=(BIG, SMALL)))
 
 
+def test_a_limit_too_small_to_divide_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="expected 1 MiB at least for each"):
+        plan("tensorflow", Request(limit_bytes=2**20, logical=2), Facts(gpus=(BIG,)))
+
+
 def test_a_share_of_what_is_not_known_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="nvidia-ml-py is not installed"):
         plan("jax", Request(limit_bytes=GIB), Facts(gpus=(Gpu(),), why_none="nvidia-ml-py is not installed"))
@@ -178,5 +184,5 @@ def test_what_the_environment_said_otherwise_is_told() -> None:
 
 def test_devices_of_two_sizes_share_one_fraction() -> None:
     (step,) = plan("jax", Request(limit_bytes=10 * GIB), Facts(gpus=(BIG, SMALL)))
-    assert step.value == "0.1000"
+    assert step.value == "0.1"
     assert "2.0 GiB on the smallest device" in step.why

@@ -48,9 +48,9 @@ def test_a_table_says_what_is_faster_and_what_agrees() -> None:
         run("float32", 4.0, 2.0, step_s=0.2, device_bytes=2**30), run("mixed_float16", 4.0, math.nan, step_s=0.1)
     )
     head, first, second, last = str(both).splitlines()
-    assert head.startswith("precision      step      speed   host memory  device memory")
-    assert first.split() == "float32 200.0 ms 1.00 x 0 B 1.0 GiB 4 2 0.00% yes".split()
-    assert second.split() == "mixed_float16 100.0 ms 2.00 x 0 B - 4 nan not finite NO".split()
+    assert head.startswith("precision      step      half of them  speed   host memory  device memory")
+    assert first.split() == "float32 200.0 ms - 1.00 x 0 B 1.0 GiB 4 2 0.00% yes".split()
+    assert second.split() == "mixed_float16 100.0 ms - 2.00 x 0 B - 4 nan not finite NO".split()
     assert last == "2 steps on 2 batches; loss curves agree within 5%"
 
 
@@ -73,6 +73,7 @@ def test_each_precision_trains_on_the_same_batches_and_is_timed_after_warm_up(mo
     assert [each for _, each in seen] == [1, 2, 3, 1, 2] * 2
     assert [each.losses for each in both.runs] == [(0.5, 1.0, 1.5, 0.5, 1.0)] * 2
     assert both.all_agree
+    assert [each.quartiles_s for each in both.runs] == [(4.0, 52.0), (1.0, 50.5)]
     assert [each.step_s for each in both.runs] == [4.0, 1.0]
     assert both.speedup(both.runs[1]) == 4.0
     assert both.rows == 3
