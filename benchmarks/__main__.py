@@ -31,6 +31,7 @@ NAMES = (
     "compare.images_png",
     "compare.au",
     "faults",
+    "feed",
     "model.prediction",
     "tune.recovery",
 )
