@@ -36,7 +36,8 @@ def main() -> tuple[dict[str, list[float]], float]:
         model.compile(optimizer, loss, metrics=["accuracy"])
     history = model.fit(dataset.to_keras(), epochs=EPOCHS, verbose=2 if runtime.strategy.rank == 0 else 0).history
     weights = float(sum(np.abs(np.asarray(weight)).sum() for weight in model.get_weights()))
-    print(f"rank {runtime.strategy.rank} of {runtime.strategy.world}: sum of weights {weights:.4f}")
+    rank = f"rank {runtime.strategy.rank} of {runtime.strategy.world}"
+    print(f"{rank}: accuracy {history['accuracy'][-1]:.0%}, sum of weights {weights:.3f}")
     return history, weights
 
 

@@ -24,6 +24,7 @@ from penstock.train import (
     torch_warm_up,
     watch_retraces,
 )
+from penstock.train.seed import seeding_keras
 
 BACKEND: Any = os.environ["KERAS_BACKEND"]
 LENGTHS = (8, 8, 12, 8, 16)
@@ -190,7 +191,8 @@ def test_a_torch_scheduler_warms_up_then_follows_the_users() -> None:
 
 
 def blocks() -> Any:
-    keras.utils.set_random_seed(0)
+    with seeding_keras():
+        keras.utils.set_random_seed(0)
     layers = [keras.layers.Dense(8, activation="relu", name=f"block_{n}") for n in range(3)]
     return keras.Sequential([keras.Input((4,)), *layers, keras.layers.Dense(3, name="head")], name="net")
 

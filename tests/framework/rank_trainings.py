@@ -15,6 +15,7 @@ import numpy as np
 
 import penstock as ps
 import penstock.train
+from penstock.train.seed import seeding_keras
 
 KIND, ROWS = sys.argv[1], int(sys.argv[2])
 PADS, KILLS = "--pad" in sys.argv, "--kill" in sys.argv
@@ -59,7 +60,8 @@ def torch_losses(runtime: penstock.train.Runtime) -> list[float]:
 def keras_model(optimizer: Any) -> Any:
     import keras
 
-    keras.utils.set_random_seed(0)
+    with seeding_keras():
+        keras.utils.set_random_seed(0)
     layers = [keras.Input((6,)), keras.layers.Dense(8, "tanh", name="hidden"), keras.layers.Dense(1)]
     model = keras.Sequential(layers)
     model.compile(optimizer, keras.losses.MeanSquaredError(reduction="mean_with_sample_weight"))

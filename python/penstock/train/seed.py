@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +31,8 @@ def set_seed(backend: Backend, seed: int | None) -> tuple[Change, ...]:
     np.random.seed(seed)  # noqa: NPY002 - the global state is what scripts of others draw from
     seeded = ["Python", "NumPy"]
     if "keras" in sys.modules:
-        _seed_keras(sys.modules["keras"], seed)
+        with seeding_keras():
+            sys.modules["keras"].utils.set_random_seed(seed)
         seeded.append("Keras")
     if backend == "torch":
         import torch
@@ -47,18 +50,19 @@ def set_seed(backend: Backend, seed: int | None) -> tuple[Change, ...]:
     )
 
 
-def _seed_keras(keras: Any, seed: int) -> None:
-    """`keras.utils.set_random_seed`, which would import TensorFlow, where it is installed, only to seed it.
+@contextmanager
+def seeding_keras() -> Iterator[None]:
+    """Within it, `keras.utils.set_random_seed` does not import TensorFlow, where it is installed, only to seed it.
 
     That takes seconds and 600 MB of a process that trains on another framework. Source: keras/src/utils/rng_utils.py.
     """
     module: Any = sys.modules.get("keras.src.utils.rng_utils")
     lazy = getattr(module, "tf", None)
     if lazy is None or "tensorflow" in sys.modules:
-        keras.utils.set_random_seed(seed)
+        yield
         return
     module.tf = SimpleNamespace(available=False)
     try:
-        keras.utils.set_random_seed(seed)
+        yield
     finally:
         module.tf = lazy

@@ -15,6 +15,7 @@ from typing import Any
 
 from penstock.errors import InvalidArgumentError
 from penstock.train.runtime import Change, Runtime
+from penstock.train.seed import seeding_keras
 from penstock.train.strategy.choose import Wish
 from penstock.train.strategy.chosen import Name, Strategy
 from penstock.train.strategy.meeting import jax_coordinator
@@ -123,7 +124,8 @@ def _prepare(wish: Wish, name: str) -> tuple[Change, ...]:
         if _keras_trains():
             import keras
 
-            keras.distribution.initialize(address, wish.world.size, wish.world.rank)  # and one seed for all
+            with seeding_keras():  # by one seed for all
+                keras.distribution.initialize(address, wish.world.size, wish.world.rank)
         else:
             jax.distributed.initialize(address, wish.world.size, wish.world.rank)
     except RuntimeError as error:
