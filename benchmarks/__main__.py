@@ -33,6 +33,7 @@ NAMES = (
     "faults",
     "feed",
     "model.prediction",
+    "train.monitor",
     "tune.recovery",
 )
 
