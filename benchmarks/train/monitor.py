@@ -1,11 +1,11 @@
 """Monitor: what it reads beside what was planted, on each framework, and what it costs a step.
 
 In a process per backend, Keras' `fit` trains a model whose step takes some 20 ms, on a feed that sleeps before it gives
-a batch, so long that the device should starve 0, 20, 50 and 80 % of the time. What is true is known apart from the
-monitor. TensorFlow and PyTorch wait for the CPU, so the device starves while the feed sleeps: those seconds, which the
-feed itself measures, over all. JAX runs ahead: there it is one less the seconds of all steps, at the pace that the same
-model has without any delay, over all; two cores shared with others make that pace unsteady, so it is measured before
-and after. The cost: a loop over a list, and `fit` of a tiny model with and without a monitor, in turn; medians.
+a batch, so long that the device should starve 0, 20, 50 and 80 % of the time, if its pace were steady. What is true is
+known apart from the monitor. TensorFlow and PyTorch wait for the CPU, so the device starves while the feed sleeps:
+those seconds, which the feed itself measures. JAX runs ahead: there the device is idle from when a callback of the
+benchmark's own heard that a step was done until the feed gave the next batch. The cost: a loop over a list, and `fit`
+of a tiny model with and without a monitor, in turn; medians.
 
     python -m benchmarks train.monitor
 """
@@ -44,6 +44,7 @@ class PlantedFeed:
     def __init__(self, batch: Any, delay_s: float, steps: int) -> None:
         self.batch, self.delay_s, self.cardinality = batch, delay_s, steps
         self.slept_s = self.first_at = 0.0
+        self.gave: list[float] = []
 
     def open(self, epoch: int | None = None, start: int = 0) -> Planted:
         return Planted(self)
@@ -71,10 +72,18 @@ class Planted:
         else:
             feed.slept_s += now - began
         self.given += 1
+        feed.gave.append(now)
         return feed.batch
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def aligned(rows: int, width: int) -> Any:
+    """Zeros that every framework takes as they are, so that nothing but the sleep takes time."""
+    flat = np.zeros(rows * width + 16, np.float32)
+    first = -flat.__array_interface__["data"][0] % 64 // 4
+    return flat[first : first + rows * width].reshape(rows, width)
 
 
 def build(width: int, depth: int) -> Any:
@@ -101,18 +110,16 @@ def fitted(model: Any, batch: Any, delay_s: float, steps: int, callbacks: list[A
 
 def truths(backend: str) -> dict[str, Any]:
     """Planted, true and read shares of one backend, in this process."""
-    batch = (np.zeros((ROWS, WIDTH), np.float32), np.zeros((ROWS, WIDTH), np.float32))
+    batch = (aligned(ROWS, WIDTH), aligned(ROWS, WIDTH))
     model = build(WIDTH, DEPTH)
     fitted(model, batch, 0.0, 8, [])
     pace = fitted(model, batch, 0.0, STEPS, [])[1] / STEPS
     rows = []
     for share in SHARES:
         delay_s = planted_s(backend, share, pace)
-        before = fitted(model, batch, 0.0, STEPS // 2, [])[1] / (STEPS // 2)
-        monitor = Monitor(tell=None)
-        feed, seconds = fitted(model, batch, delay_s, STEPS, [monitor])
-        after = fitted(model, batch, 0.0, STEPS // 2, [])[1] / (STEPS // 2)
-        true = feed.slept_s / seconds if backend != "jax" else max(0.0, 1 - STEPS * (before + after) / 2 / seconds)
+        monitor, done = Monitor(tell=None), done_times()
+        feed, seconds = fitted(model, batch, delay_s, STEPS, [monitor, done] if backend == "jax" else [monitor])
+        true = (idle_s(feed, done.at) if backend == "jax" else feed.slept_s) / seconds
         epoch, trace = monitor.epochs[0], monitor.trace()
         host = (epoch.wait_s - epoch.first_s) / (epoch.seconds - epoch.first_s)
         rows.append(
@@ -120,6 +127,28 @@ def truths(backend: str) -> dict[str, Any]:
              "method": trace.consumer.method, "step_ms": 1e3 * seconds / STEPS}
         )  # fmt: skip
     return {"rows": rows, "pace_ms": 1e3 * pace}
+
+
+def done_times() -> Any:
+    """A callback that notes when each step was done, in a thread of Keras' own where it has one."""
+    import keras
+
+    class Done(keras.callbacks.Callback):  # type: ignore[misc] # of a framework without types
+        async_safe = True
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.at: dict[int, float] = {}
+
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.at[batch] = time.perf_counter()
+
+    return Done()
+
+
+def idle_s(feed: PlantedFeed, done: dict[int, float]) -> float:
+    """Seconds from the end of each step to the next batch."""
+    return sum(max(0.0, feed.gave[step + 1] - at) for step, at in done.items() if step + 1 < len(feed.gave))
 
 
 def planted_s(backend: str, share: float, pace_s: float) -> float:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from penstock.adapters.passes import LISTENERS
-from penstock.train.monitor.hearing import OWN_ADAPTER, hear_epochs_of
+from penstock.train.monitor.hearing import OWN_ADAPTER, FitListener, hear_epochs_of
 from penstock.train.monitor.loss_scale import keras_loss_scale
 
 _ITERATORS = {
@@ -57,7 +57,9 @@ class Hooks:
                 run.recording.say("this version of Keras asks for its data in a way that is not known: not heard")
         elif type(adapter := getattr(iterator, "data_adapter", None)).__name__ != OWN_ADAPTER:
             run.watch_graph(x, getattr(adapter, "batch_size", None))
-        LISTENERS.set((*LISTENERS.get(), run))
+        else:
+            run.recording.method = "synchronous" if fetches_logs() else None
+        _listen(run)
 
     def on_epoch_begin(self: Any, epoch: int, logs: Any = None) -> None:
         run = self._run
@@ -77,7 +79,7 @@ class Hooks:
 
     def on_test_end(self: Any, logs: Any = None) -> None:
         if self._run is not None and not self._run.is_over and self._run.graph is None:
-            LISTENERS.set((*LISTENERS.get(), self._run))
+            _listen(self._run)
 
     def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
         if self._run.graph is not None:
@@ -134,5 +136,24 @@ def _ahead() -> int:
     return int(sys.modules["jax"].default_backend() != "cpu")
 
 
+def fetches_logs() -> bool:
+    """Whether Keras fetches the logs of each step on TensorFlow, and so waits for its device whichever that is."""
+    kind: Any = sys.modules["keras"].callbacks.CallbackList
+    end = getattr(kind, "_on_train_batch_end", None)
+    return "pythonify_logs" in getattr(getattr(end, "__code__", None), "co_names", ())
+
+
+def _listen(run: Any) -> None:
+    _unlisten(run)
+    LISTENERS.set((*LISTENERS.get(), FitListener(run)))
+
+
 def _unlisten(run: Any) -> None:
-    LISTENERS.set(tuple(one for one in LISTENERS.get() if one is not run))
+    """Of a run that is over; and of those that errors left, which can no longer be told."""
+    LISTENERS.set(
+        tuple(
+            one
+            for one in LISTENERS.get()
+            if not isinstance(one, FitListener) or (one.run is not run and one.run.is_going)
+        )
+    )

@@ -45,6 +45,22 @@ def hear_epochs_of(kind: Any) -> None:
     setattr(kind, _HEARD, True)
 
 
+class FitListener:
+    """Lets a run hear what is asked for in its `fit`; one that was left by an error hears nothing more."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    def passing(self, batches: Iterator[Any], owner: Any) -> Iterator[Any]:
+        """Noted, while the fit goes on."""
+        return self.run.passing(batches, owner) if self.run.is_going else batches
+
+    def opened(self, batches: Any) -> None:
+        """What the engine gives the pass."""
+        if self.run.is_going:
+            self.run.opened(batches)
+
+
 class EngineListener:
     """Hears what is opened beneath a loader, not what is asked of it."""
 

@@ -17,6 +17,7 @@ from penstock.diagnose.diagnosis import Diagnosis
 from penstock.diagnose.report.file import write_whole
 from penstock.diagnose.report.html import page_of
 from penstock.errors import InvalidArgumentError
+from penstock.probes.place import user_frame
 from penstock.probes.trainer import blocker
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.trace import Trace
@@ -237,9 +238,9 @@ class Monitor:
         """The run of a loop, which begins with its first step."""
         run = self._run
         if run is None or run.is_over:
-            run = self._begin("", frame, None)
-        else:
-            self._standing.note(frame)
+            run = self._begin("", user_frame(frame) or frame, None)
+        elif self._sample and run.is_asleep:
+            self._standing.note(user_frame(frame) or frame)
         return run
 
     def _known(self) -> Run:
@@ -268,11 +269,7 @@ class Watched:
         self._penstock_loader = loader
 
     def __iter__(self) -> Iterator[Any]:
-        return self._penstock_pass(sys._getframe(1))
-
-    def _penstock_pass(self, frame: FrameType) -> Iterator[Any]:
-        run = self._penstock_monitor._going(frame)
-        del frame
+        run = self._penstock_monitor._going(sys._getframe(1))
         run.begin_epoch(run.begun)
         batches = hearing_engine(self._penstock_loader, run.opened)
         try:

@@ -18,7 +18,7 @@ from penstock.probes.done import DoneThread
 from penstock.probes.recording import Pass, Recording, this_host
 from penstock.probes.sums import add_traces
 from penstock.probes.tf_steps import GraphSteps
-from penstock.probes.trainer import cuda_brackets
+from penstock.probes.trainer import cuda_brackets, trainer
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.sampling import HostSampler
 from penstock.telemetry.trace import Consumer, Interval, Sample, Source, Trace
@@ -50,7 +50,13 @@ class Noted(Recording):
     def gave(self, asked: float, got: float, batch: Any) -> None:
         super().gave(asked, got, batch)
         if got >= self.look_at:
+            self.bracket(len(self.tape) - 1)
             self.look(got)
+
+    def bracket(self, first: int) -> None:
+        """Mark requests on PyTorch's CUDA stream, from number `first` on, once it is the one that trains."""
+        if self.brackets is None and (self.framework or trainer()) == "torch":
+            self.brackets = cuda_brackets(lambda n, starved: self.note_starved(first + n, starved))
 
 
 @dataclass(slots=True)
@@ -85,8 +91,10 @@ class Run:
         loss_scale: LossScale | None = None,
     ) -> None:
         self.clock = Clock() if clock is None else clock
-        self.recording: Recording = Noted("iterable", "", self.clock.now, self.look)
-        self.recording.framework = framework
+        noted = Noted("iterable", "", self.clock.now, self.look)
+        noted.framework = framework
+        noted.bracket(0)
+        self.recording: Recording = noted
         self.recording.tape.each = self._add
         self.standing = Standing() if standing is None else standing
         self.told: list[Alarm] = []
@@ -146,6 +154,16 @@ class Run:
         return len(self.recording.tape) if self.graph is None else self.graph.count
 
     @property
+    def is_going(self) -> bool:
+        """Whether the loop still runs: it has not ended, and no error has left it."""
+        return not self.is_over and self.standing.is_there()
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether nobody reads the machine, because the loop was left or has not begun."""
+        return self._sampler is None or not self._sampler.is_running
+
+    @property
     def begun(self) -> int:
         """Epochs that have begun."""
         return len(self.epochs) + len(self._open)
@@ -189,7 +207,8 @@ class Run:
             self.recording.look_at = self.look_at
         self._wake()
         is_between = bool(self._open) and self._open[-1].ended is not None
-        self._fold(0 if is_between and not self.done.is_waiting else _IN_FLIGHT)
+        is_settled = not self.done.is_waiting and self.recording.brackets is None
+        self._fold(0 if is_between and is_settled else _IN_FLIGHT)
         if now >= self._alarm_at:
             self._alarm_at = now + ALARM_EVERY_S
             self.raise_alarms()
@@ -212,6 +231,8 @@ class Run:
         if self.graph is not None:
             self.graph.finish()
         self.done.join(_JOIN_S)
+        if self.recording.brackets is not None:
+            self.recording.brackets.collect()
         self._pull(is_last=True)
         self._fold(0)
         self.raise_alarms()
@@ -330,16 +351,12 @@ class Run:
 
     def _wake(self) -> None:
         """The machine is read while the loop runs; a thread that ended with a loop begins anew with the next."""
-        recording = self.recording
-        if recording.brackets is None and recording.framework in ("torch", ""):
-            count = max(0, len(recording.tape) - 1)
-            recording.brackets = cuda_brackets(lambda n, starved: recording.note_starved(count + n, starved))
-        if not self._sample or (self._sampler is not None and self._sampler.is_running):
+        if not self._sample or not self.is_asleep:
             return
         if self._sampler is not None:
             self._samples += self._sampler.samples()
         self._sampler = HostSampler(
-            HostReader(open_accelerators()), self.clock, zero=recording.opened_at, is_wanted=self.standing.is_there
+            HostReader(open_accelerators()), self.clock, zero=self.recording.opened_at, is_wanted=self.standing.is_there
         ).start()
 
 
