@@ -14,9 +14,9 @@ import numpy as np
 
 from penstock.adapters.delivery import Delivery, Mover
 from penstock.adapters.feed import Feed
-from penstock.adapters.moving import Convert
+from penstock.adapters.moving import Convert, PlaceInThread
 from penstock.adapters.nest import leafwise, require_numbers
-from penstock.adapters.transfer import Copier, Sent, Transfer
+from penstock.adapters.transfer import Copier, Transfer
 from penstock.block.ragged import Ragged
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
@@ -141,26 +141,32 @@ def _mover(device: Any, prefetch: int, pin_memory: bool | None) -> Mover:
 
 
 class CopyAhead:
-    """Copies `ahead` batches to the device before they are asked for."""
+    """Copies `ahead` batches to the device before they are asked for.
+
+    Writing a batch into page-locked memory takes milliseconds, so a thread does that, as a DataLoader's does; what the
+    trainer's own thread does is to let its stream wait.
+    """
 
     def __init__(self, copier: Copier, ahead: int, is_locked: bool = True) -> None:
         self.ahead = ahead
         self._transfer = Transfer(copier, ahead, is_locked)
+        self._thread = PlaceInThread(self._transfer.send, ahead)
         self._structure: Structure | None = None
 
-    def send(self, batch: Any) -> Sent:
-        """Start the copies."""
+    def send(self, batch: Any) -> Any:
+        """Queue the batch for the thread that starts its copies."""
         if self._structure is None:
             self._structure = structure_of(batch)
-        return self._transfer.send([_numbers(leaf) for leaf in self._structure.flatten(batch)])
+        return self._thread.send([_numbers(leaf) for leaf in self._structure.flatten(batch)])
 
-    def receive(self, sent: Sent) -> Any:
-        """The copies, in the nest of the batch."""
+    def receive(self, sent: Any) -> Any:
+        """The copies, in the nest of the batch; or the error of starting them."""
         assert self._structure is not None
-        return self._structure.unflatten(self._transfer.hand_over(sent))
+        return self._structure.unflatten(self._transfer.hand_over(self._thread.receive(sent)))
 
     def close(self) -> None:
-        """See `Transfer.close`."""
+        """End the thread, then as `Transfer.close`."""
+        self._thread.close()
         self._transfer.close()
 
 

@@ -7,8 +7,9 @@ The order of one batch is the law here, and it is tested with a copier that only
 3. when the trainer asks for the batch, the trainer's stream, not the host, waits for that fence;
 4. the page-locked memory is used again once the fence has been passed, and not before.
 
-Nothing waits for the device, but for two cases: more copies in progress than the look-ahead and `_COPIES_BEYOND` (the
-link is slower than the trainer asks, and memory would grow without end), and `close()`, which gives memory back.
+One thread sends, another may hand over, and they share nothing that changes. Neither waits for the device, but for two
+cases: more copies in progress than the look-ahead and `_COPIES_BEYOND` (the link is slower than the trainer asks, and
+memory would grow without end), and `close()`, which gives memory back.
 """
 
 from __future__ import annotations
