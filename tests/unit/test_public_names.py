@@ -40,7 +40,7 @@ NAMES: dict[str, tuple[ModuleType, str]] = {
             "averaged batch_sharding casting_policy check_precision choose_strategy compare_precision "
             "compile_step devices fix_shapes grad_scaler jax_warm_up keras_warm_up loss_weight place release "
             "scale scaled_rate set_jit set_precision setup skipped_steps torch_warm_up unmatched_layouts "
-            "watch_first_use watch_retraces wrap"
+            "watch_retraces wrap"
         ),
     ),
     "penstock.text": (

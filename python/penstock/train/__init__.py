@@ -13,7 +13,6 @@ from penstock.train.compile.fix_shapes import FixedShapes, fix_shapes
 from penstock.train.compile.jit import set_jit
 from penstock.train.compile.step import compile_step
 from penstock.train.compile.watching import RetraceWatch, watch_retraces
-from penstock.train.device.first_use import watch_first_use
 from penstock.train.device.listing import Device, DeviceList, devices
 from penstock.train.device.release import Released, release
 from penstock.train.monitor import Alarm, Epoch, Monitor
@@ -77,7 +76,6 @@ __all__ = [
     "skipped_steps",
     "torch_warm_up",
     "unmatched_layouts",
-    "watch_first_use",
     "watch_retraces",
     "wrap",
 ]

@@ -72,3 +72,6 @@ def too_late(framework: Backend, what: str, modules: Mapping[str, Any] = sys.mod
         f"setup: {what}: {framework} is initialised already", framework=framework, first_call=line,
         expected="this before its first operation", remedy=remedy,
     )  # fmt: skip
+
+
+watch_first_use()  # when the kit is imported: `setup` imports this module
