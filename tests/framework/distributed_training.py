@@ -11,6 +11,8 @@ import logging
 import os
 import signal
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -70,6 +72,21 @@ def results(built: Any, history: dict[str, list[float]]) -> dict[str, list[float
     return history | {"weights": weights.tolist()}
 
 
+def by_files(runtime: penstock.train.Runtime) -> dict[str, list[float]]:
+    """Rank 0 reads 18 lines and rank 1 reads 3, two a step: 9 steps, for most of which rank 1 has no rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, f"{number}.txt") for number in range(3)]
+        for number, (file, lines) in enumerate(zip(files, (12, 3, 6), strict=True)):
+            file.write_text("".join(f"{number + line / 10}\n" for line in range(lines)))
+        dataset = ps.TextLineDataset(files).map(lambda line: (np.full(6, float(line), np.float32), np.float32([1])))
+        with runtime.scope():
+            built = model()
+        mine = dataset.batch(4).distribute("file")
+        evaluated = built.evaluate(mine.to_keras(), verbose=0)
+        built.fit(mine.to_keras(), verbose=0)
+        return {"evaluate": evaluated, "steps": [float(built.optimizer.iterations.numpy())]}
+
+
 def cases(runtime: penstock.train.Runtime) -> dict[str, Any]:
     import keras
 
@@ -80,6 +97,7 @@ def cases(runtime: penstock.train.Runtime) -> dict[str, Any]:
         "sum": train(runtime, data(45).batch(BATCH).distribute(), loss=keras.losses.MeanSquaredError("sum")),
         "normalised": train(runtime, data(48).batch(BATCH).distribute(), normalised=True),
     }
+    of["files"] = by_files(runtime)
     if runtime.strategy.world == 1:
         of["one row"] = train(runtime, data(33).batch(BATCH).distribute())
     return of

@@ -21,6 +21,7 @@ from keras import ops
 import penstock as ps
 from penstock.adapters import keras as adapter_module
 from penstock.adapters.keras import to_keras
+from penstock.adapters.keras_multi_worker import repair_multi_worker
 from penstock.block.spec import Spec
 from penstock.errors import InvalidArgumentError, UnsupportedValueError
 from tests.framework.fake_feed import PAIR_SPEC, ROW, FakeFeed, as_pair
@@ -486,6 +487,20 @@ def test_replicas_see_each_sample_once_and_no_torn_batch(devices: int, cardinali
     assert (feed.opened, validation.opened) == ([0, 1], [0, 1])
     predicted = model.predict(to_keras(validation), verbose=0)
     assert predicted.ravel().tolist() == list(range(22))
+
+
+@on_tensorflow
+def test_what_is_broken_under_several_workers_is_repaired_once_and_put_back() -> None:
+    from keras.src.backend.tensorflow import trainer
+
+    before = trainer.TensorFlowTrainer._maybe_symbolic_build, trainer.reduce_per_replica
+    repaired, undo = repair_multi_worker()
+    again, _ = repair_multi_worker()
+    assert again == ()  # what works is left alone, so a Keras that is put right will be
+    undo()
+    assert (trainer.TensorFlowTrainer._maybe_symbolic_build, trainer.reduce_per_replica) == before
+    assert repair_multi_worker()[0] == repaired
+    undo()
 
 
 @on_tensorflow

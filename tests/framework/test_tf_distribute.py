@@ -95,6 +95,15 @@ def test_a_last_batch_of_fewer_rows_than_replicas_teaches_the_same(devices: dict
     assert far({"weights": one["weights"]}, {"weights": two["weights"]}) == {}
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_uneven_files_are_evaluated_once_each_in_equally_many_steps(
+    devices: dict[str, Any], workers: list[tuple[int, list[str], str]], rank: int
+) -> None:
+    mine = json.loads(workers[rank][1][-1])["files"]
+    assert far({"evaluate": devices["one_device"]["files"]["evaluate"]}, {"evaluate": mine["evaluate"]}) == {}
+    assert mine["steps"] == [9]
+
+
 def test_workers_say_what_was_set_up(workers: list[tuple[int, list[str], str]]) -> None:
     said = "\n".join(workers[1][1][:-1])
     assert "multi_worker, 1 device (CPU:0), rank 1 of 2 processes, gradients by ring" in said
