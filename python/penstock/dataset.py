@@ -362,14 +362,6 @@ class DatasetFeed:
         return self._batch.input.cardinality() % self._batch.batch_size
 
     @property
-    def ranks(self) -> int:
-        """Over how many ranks those batches are dealt; what a rank receives is its share of them."""
-        shared = (
-            node for node in nodes_of(self._dataset._node) if isinstance(node, Distribute) and node.policy != "off"
-        )
-        return max((node.world_size for node in shared), default=1)
-
-    @property
     def shared(self) -> Shared:
         """How it is shared out among processes."""
         nodes = [node for node in nodes_of(self._dataset._node) if isinstance(node, Distribute)]

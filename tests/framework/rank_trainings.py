@@ -12,9 +12,11 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 import penstock as ps
 import penstock.train
+from penstock.errors import InvalidArgumentError
 from penstock.train.seed import seeding_keras
 
 KIND, ROWS = sys.argv[1], int(sys.argv[2])
@@ -94,6 +96,8 @@ def keras_losses(runtime: penstock.train.Runtime) -> list[float]:
         for weight in model.trainable_variables:
             weight.assign(weight + float(runtime.strategy.rank))  # what rank 0 has is taken
     model.fit(dataset().to_keras(), epochs=EPOCHS, verbose=0, callbacks=[PerBatch.of(losses)])
+    if runtime.backend == "torch" and runtime.strategy.world > 1:
+        check_refusals()
     if runtime.backend == "torch" and runtime.strategy.world > 1:  # each rank logs its own
         import torch
 
@@ -101,6 +105,21 @@ def keras_losses(runtime: penstock.train.Runtime) -> list[float]:
         torch.distributed.all_reduce(means)
         losses = (means / runtime.strategy.world).tolist()
     return losses
+
+
+def check_refusals() -> None:
+    """Under several processes of PyTorch: an optimizer of one, and unequal rows in `fit`; `evaluate` takes them."""
+    import keras
+
+    model = keras_model("sgd")
+    for optimizer, rows, said in (
+        ("sgd", 42, r"averaged\(optimizer\)"),
+        (penstock.train.averaged("sgd"), 41, "9 rows"),
+    ):
+        model.compile(optimizer, "mse")
+        with pytest.raises(InvalidArgumentError, match=said):
+            model.fit(dataset(rows).to_keras(), verbose=0)
+    assert keras.ops.isfinite(model.evaluate(dataset(41).to_keras(), verbose=0))
 
 
 def two_devices() -> dict[str, Any]:
@@ -120,10 +139,9 @@ def two_devices() -> dict[str, Any]:
         found[name] = pair
     found["distribution after undo"] = keras.distribution.distribution() is None
     runtime = penstock.train.setup(backend="jax", strategy="data_parallel", seed=0, verbose=False)
-    try:
+    with pytest.raises(InvalidArgumentError) as refused:
         keras_model("sgd").fit(dataset(41, pads=False).to_keras(), verbose=0)
-    except ps.errors.InvalidArgumentError as error:
-        found["refused"] = str(error)
+    found["refused"] = str(refused.value)
     runtime.undo()
     found["raw"] = []
     for strategy in ("one_device", "data_parallel"):

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from penstock.adapters.delivery import Delivery
-from penstock.adapters.feed import Feed
+from penstock.adapters.feed import Feed, shared_of
 from penstock.adapters.nest import leafwise, require_numbers
-from penstock.adapters.replicas import ranks_of, require_divisible
+from penstock.adapters.replicas import require_divisible
 from penstock.block.ragged import Ragged
 from penstock.block.tree import Structure, structure_of
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
@@ -47,7 +47,7 @@ def to_jax(feed: Feed, sharding: Any = None, prefetch: int = 2) -> Delivery:
     if target is not None:
         processes = len({device.process_index for device in target.device_set})
         if processes > 1 or feed.has_partial_batch is not None:  # else JAX will tell, and none waits for another
-            require_divisible(feed, ranks_of(feed), processes, max(1, _pieces(target) // processes), "to_jax")
+            require_divisible(feed, shared_of(feed), processes, max(1, _pieces(target) // processes), "to_jax")
     return Delivery(feed, PutAhead(batches_ahead([device.platform for device in devices], prefetch), target))
 
 

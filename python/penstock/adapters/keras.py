@@ -19,10 +19,10 @@ from penstock.adapters.class_weight import weigher
 from penstock.adapters.feed import Feed, shared_of
 from penstock.adapters.jax import converter as jax_converter
 from penstock.adapters.keras_call import find_call
+from penstock.adapters.keras_replicas import check_jax, check_torch
 from penstock.adapters.nest import named_leaves
 from penstock.adapters.passes import Passes
 from penstock.adapters.py_dataset import InOrder
-from penstock.adapters.replicas import ranks_of, require_divisible
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
 from penstock.adapters.tf_distribute import batches_of_all, distributed_dataset
@@ -66,8 +66,7 @@ class Adapter:
     def __init__(self, feed: Feed) -> None:
         super().__init__()
         self.passes = Passes(feed, is_peek=lambda: find_call().is_peek)
-        self._ranks = ranks_of(feed)  # of the dataset's own feed: what is put around it may not know
-        self._shared = shared_of(feed)
+        self._shared = shared_of(feed)  # of the dataset's own feed: what is put around it may not know
         self._weighers: weakref.WeakKeyDictionary[Any, Callable[[Any], Any]] = weakref.WeakKeyDictionary()
 
     @property
@@ -85,15 +84,12 @@ class Adapter:
         return distributed_dataset(self.passes, strategy, self._shared, weigh)
 
     def get_jax_iterator(self) -> Iterator[Any]:
-        self._require_divisible(*_jax_replicas())
+        check_jax(self.feed, self._shared)
         return self.passes(_after(self._weighing(sys._getframe(1)), jax_converter()))
 
     def get_torch_dataloader(self) -> Iterator[Any]:
-        self._require_divisible(_torch_processes(), 1, "several processes of PyTorch")
+        check_torch(self.feed, self._shared)
         return self.passes(_after(self._weighing(sys._getframe(1)), torch_converter(_torch_device())))
-
-    def _require_divisible(self, processes: int, devices: int, strategy: str) -> None:
-        require_divisible(self.feed, self._ranks, processes, devices, strategy)
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         return self.passes(self._weighing(sys._getframe(1)) or (lambda batch: batch))
@@ -190,25 +186,6 @@ def _class_weight_of_fit(variables: dict[str, Any]) -> Any:
                 expected="it as a part of the dataset's elements: (inputs, targets, sample_weights)",
             )
     return variables.get("class_weight")
-
-
-def _jax_replicas() -> tuple[int, int, str]:
-    """Processes, devices of each that a batch is split over, and the name of what splits it."""
-    import keras
-
-    distribution = keras.distribution.distribution()
-    if distribution is None:
-        return 1, 1, "one device"
-    mesh, processes = distribution.device_mesh, distribution.num_processes
-    replicas = mesh.shape[mesh.axis_names.index(distribution.batch_dim_name)]
-    return processes, max(1, replicas // processes), f"keras.distribution.{type(distribution).__name__}"
-
-
-def _torch_processes() -> int:
-    import torch
-
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _torch_device() -> Any:

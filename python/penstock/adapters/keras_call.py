@@ -1,6 +1,6 @@
 """Which method of which Keras model asks for data: Keras does not tell, so its frames among our callers do.
 
-Needed under tf.distribute alone, where what is right to hand out depends on it: rows of weight 0 have no place in what
+Needed where several devices train: what is right to hand out depends on it. Rows of weight 0 have no place in what
 `predict` returns, and a loss that is a sum is not to be weighted.
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import penstock as ps
-from penstock.adapters.replicas import ranks_of, require_divisible
+from penstock.adapters.feed import Shared, shared_of
+from penstock.adapters.replicas import require_divisible
 from penstock.dataset import DatasetFeed
 from penstock.errors import InvalidArgumentError
 
@@ -14,7 +15,7 @@ ROWS = ps.Dataset.range(40)
 
 def check(dataset: ps.Dataset, processes: int, devices: int) -> None:
     feed = DatasetFeed(dataset)
-    require_divisible(feed, ranks_of(feed), processes, devices, "here")
+    require_divisible(feed, shared_of(feed), processes, devices, "here")
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,21 @@ def test_batches_that_do_not_divide_are_refused(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         check(dataset, processes, devices)
+
+
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [
+        (Shared("file", 2, (3, 2), True), "different ends; got 3, 2 batches"),
+        (Shared("file", 2, (3, 3), False), "different ends"),
+        (Shared("file", 2, None, True), "unknown numbers"),
+        (Shared("data", 4, (3,) * 4, True), "got 4 ranks, expected 2"),
+    ],
+)
+def test_ranks_that_would_wait_for_ever_are_refused(shared: Shared, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        require_divisible(DatasetFeed(ROWS.batch(8)), shared, 2, 1, "here")
+
+
+def test_files_that_give_equal_steps_pass() -> None:
+    require_divisible(DatasetFeed(ROWS.batch(8)), Shared("file", 2, (3, 3), True), 2, 1, "here")

@@ -43,9 +43,9 @@ def averaged(optimizer: Any) -> Any:
 
 
 class _Averaging:
-    """What stands before the optimizer's own class."""
+    """What stands before the optimizer's own class. averages_over_ranks: the Keras adapter asks for it."""
 
-    built: bool
+    averages_over_ranks = True
 
     def build(self, variables: Any) -> None:
         from torch import distributed
