@@ -49,12 +49,12 @@ def configure(
     hiding = backend != "tensorflow" and "tensorflow" in modules
     if request == Request() and not hiding:
         return ()
-    found, why_none = cards()
     changes: list[Change] = []
     if hiding:
-        hidden = OnTensorFlow(found, why_none, tf=modules["tensorflow"]).hide_gpus()
+        hidden = OnTensorFlow(tf=modules["tensorflow"]).hide_gpus()
         changes += [] if hidden is None else [hidden]
     if request != Request():
+        found, why_none = cards()
         framework = _FRAMEWORKS[backend](found, why_none)
         planned = plan(backend, request, framework.facts())
         changes += [framework.take(each) if isinstance(each, Step) else each for each in planned]

@@ -71,13 +71,17 @@ class DeviceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A device as a framework tells it; uuid "", capability None where it does not say."""
+    """A device as a framework tells it; uuid "", capability None where it does not say.
+
+    place: its number among the cards that CUDA lets this process see, which outlives `visible`; None: not said.
+    """
 
     name: str
     kind: str
     is_gpu: bool
     uuid: str = ""
     capability: tuple[int, int] | None = None
+    place: int | None = None
 
 
 def devices(
@@ -111,8 +115,10 @@ def arrange(
     gpus = [each for each in named if each.is_gpu]
     by_uuid = {_bare(card.uuid): card for card in cards if card.uuid}
     of: dict[str, Card] = {each.name: by_uuid[_bare(each.uuid)] for each in gpus if _bare(each.uuid) in by_uuid}
-    if not of and len(gpus) == len(cards):
-        of = {each.name: card for each, card in zip(gpus, cards, strict=True)}
+    places = [each.place for each in gpus if each.place is not None and each.place < len(cards)]
+    if not of and gpus and len(gpus) in (len(cards), len(places)):
+        numbers = places if len(places) == len(gpus) else range(len(cards))
+        of = {each.name: cards[number] for each, number in zip(gpus, numbers, strict=True)}
         if len({card.reading.name for card in cards}) > 1:
             notes.append(
                 f"{backend} does not say which card is which: CUDA_DEVICE_ORDER=PCI_BUS_ID makes the order NVML's"
@@ -167,7 +173,7 @@ def _of_tensorflow(tf: Any) -> tuple[Named, ...]:
     return tuple(
         Named(
             name=each.name.removeprefix("/physical_device:"), kind=each.device_type.lower(), is_gpu=each in gpus,
-            capability=told.get(each.name),
+            capability=told.get(each.name), place=int(each.name.rpartition(":")[2]),
         )
         for each in gpus or physical
     )  # fmt: skip
@@ -181,6 +187,7 @@ def _of_jax(jax: Any) -> tuple[Named, ...] | None:
         Named(
             name=str(each), kind=each.device_kind, is_gpu=each.platform in ("gpu", "cuda", "rocm"),
             capability=_capability(getattr(each, "compute_capability", None)),
+            place=getattr(each, "local_hardware_id", None),
         )
         for each in jax.local_devices()
     )  # fmt: skip

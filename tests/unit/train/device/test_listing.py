@@ -57,6 +57,13 @@ def test_cards_are_matched_by_order_where_it_does_not() -> None:
     assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in listed.notes[0]
 
 
+def test_cards_are_matched_by_place_where_only_some_are_visible() -> None:
+    second = Named(name="GPU:1", kind="gpu", is_gpu=True, place=1)
+    listed = arrange("tensorflow", (second,), (card(0), card(1)))
+    assert [device.uuid for device in listed] == ["GPU-1"]
+    assert listed.notes == ()
+
+
 def test_numbers_that_do_not_match_are_told_and_nothing_is_guessed() -> None:
     listed = arrange("jax", (gpu(0),), (card(0), card(1)))
     assert listed[0].memory_total_bytes is None
