@@ -1,4 +1,4 @@
-"""Compiling, schedules and placement on the backend named by KERAS_BACKEND; run by test_compile.py, once for each."""
+"""Compiling, schedules and placement on the backend named by KERAS_BACKEND; test_train.py runs it, with two devices."""
 
 from __future__ import annotations
 

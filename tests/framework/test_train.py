@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-BEHAVIOURS = Path(__file__).with_name("train_behaviours.py")
+FOLDER = Path(__file__).parent
+BEHAVIOURS = [str(FOLDER / name) for name in ("train_behaviours.py", "compile_behaviours.py")]
 
 
 @pytest.mark.framework
@@ -20,9 +21,9 @@ def test_levers_do_what_they_say(backend: str) -> None:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", str(BEHAVIOURS), "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"],
+        [sys.executable, "-m", "pytest", *BEHAVIOURS, "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"],
         env=os.environ | {"KERAS_BACKEND": backend},
-        cwd=BEHAVIOURS.parents[2],
+        cwd=FOLDER.parents[1],
         capture_output=True,
         text=True,
         check=False,
