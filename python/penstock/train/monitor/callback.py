@@ -66,6 +66,7 @@ class Hooks:
         run.begin_epoch(epoch)
         self._base = self._before = run.steps
         self._done_at = run.clock.now()
+        self._ahead = _ahead()
         if run.graph is not None:
             run.graph.begin_pass()
 
@@ -97,7 +98,7 @@ class JaxHooks:
     _base: int
 
     def on_train_batch_end(self: Any, batch: int, logs: Any = None) -> None:
-        run, ahead = self._run, _ahead()
+        run, ahead = self._run, self._ahead
         at = run.clock.now()
         tape, step = run.recording.tape, self._base + batch + ahead
         for earlier in range(self._before + ahead, step):  # of one execution: their batches were asked for together
@@ -132,8 +133,8 @@ def _backend() -> str:
 
 
 def _ahead() -> int:
-    """Batches that Keras asks for before it starts the step: one where JAX has a device that copies go to."""
-    return int(sys.modules["jax"].default_backend() != "cpu")
+    """Batches that Keras asks for before it starts the step: one where it trains on JAX and that copies to a device."""
+    return int(_backend() == "jax" and sys.modules["jax"].default_backend() != "cpu")
 
 
 def fetches_logs() -> bool:

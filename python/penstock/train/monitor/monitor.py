@@ -59,7 +59,7 @@ class Monitor:
     `torch.amp.GradScaler` of a loop, to count the steps it leaves out. sample: whether a thread reads the machine
     (cores and memory each second, accelerators ten times). tell: called once with each alarm (waiting above 30 %, an
     accelerator in turns, memory that grows, clocks held down); None: silence; otherwise a line on standard error.
-    Cost: 3 us a step (benchmarks/train/monitor.py).
+    Cost: some 10 us a step (benchmarks/train/monitor.py).
     Raises: WriteError: when a run begins, `tensorboard` cannot be written.
     """
 
