@@ -165,6 +165,7 @@ def model_parallel() -> tuple[list[float], tuple[str, ...]]:
     losses: list[float] = []
     model = keras_model(keras.optimizers.SGD(0.1))
     model.fit(dataset(48, pads=False).to_keras(), epochs=EPOCHS, verbose=0, callbacks=[PerBatch.of(losses)])
+    assert runtime.strategy.replicas == 1
     missed = unmatched_layouts(model)
     runtime.undo()
     return losses, missed

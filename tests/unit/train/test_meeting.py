@@ -75,3 +75,9 @@ def test_a_keras_model_is_not_wrapped() -> None:
     model = type("Model", (), {"__module__": "keras.src.models.model"})()
     with pytest.raises(InvalidArgumentError, match="averaged"):
         wrap(model, Strategy(name="ddp", backend="torch", devices=("cpu",), world=2))
+
+
+def test_a_split_model_has_as_many_replicas_as_its_mesh_has_copies() -> None:
+    four = tuple(f"gpu:{number}" for number in range(4))
+    assert Strategy(name="model_parallel", backend="jax", devices=four, world=2, copies=2).replicas == 2
+    assert Strategy(name="data_parallel", backend="jax", devices=four, world=2).replicas == 8

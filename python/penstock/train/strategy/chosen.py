@@ -22,6 +22,7 @@ class Strategy:
     there are. native: the framework's own object (a `tf.distribute.Strategy`, a `keras.distribution`, a
     `torch.distributed` group), None for one device. enter: opens the framework's scope. cross_device_ops: how
     gradients are added up ("nccl", "hierarchical", "ring", "gloo"; "": by one device, or the framework decides).
+    copies: of the model, over all processes; None: one a device.
     """
 
     name: Name
@@ -30,13 +31,14 @@ class Strategy:
     rank: int = 0
     world: int = 1
     cross_device_ops: str = ""
+    copies: int | None = None
     native: Any = field(default=None, compare=False, repr=False)
     enter: Callable[[], AbstractContextManager[object]] = field(default=nullcontext, compare=False, repr=False)
 
     @property
     def replicas(self) -> int:
         """Copies of the model that work on one step, over all processes."""
-        return len(self.devices) * self.world if self.name != "model_parallel" else self.world
+        return len(self.devices) * self.world if self.copies is None else self.copies
 
     def scope(self) -> AbstractContextManager[object]:
         """Where models are built and compiled."""

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from penstock.errors import InvalidArgumentError
@@ -77,7 +78,9 @@ def model_parallel(wish: Wish) -> tuple[Strategy, tuple[Change, ...]]:
             "setup: layout", got=type(layout).__name__, expected="a keras.distribution.LayoutMap, or what makes one"
         )
     native = keras.distribution.ModelParallel(layout_map=layout, auto_shard_dataset=False)
-    strategy = _strategy("model_parallel", wish, native, native.scope)
+    mesh = layout.device_mesh
+    rows = mesh.shape[mesh.axis_names.index(native.batch_dim_name)]
+    strategy = replace(_strategy("model_parallel", wish, native, native.scope), copies=rows)
     return strategy, (*joined, _distribute(native, _counted("keras.distribution.ModelParallel", strategy)))
 
 
