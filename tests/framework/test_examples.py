@@ -41,7 +41,7 @@ def test_examples_train(backend: str) -> None:
     run(backend, "-m", "pytest", str(BEHAVIOURS), "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
-@pytest.mark.parametrize("backend", ["jax"])
+@pytest.mark.parametrize("backend", ["tensorflow"])  # JAX: test_ranks.py, at length
 def test_mirrored(backend: str) -> None:
     printed = run(backend, str(EXAMPLES / "mirrored.py"))
     found = re.search(r"accuracy (\d+)% on 2 replicas", printed)
@@ -49,7 +49,7 @@ def test_mirrored(backend: str) -> None:
     assert int(found[1]) > 80
 
 
-@pytest.mark.parametrize("backend", ["torch"])  # JAX: test_ranks.py, at length
+@pytest.mark.parametrize("backend", ["tensorflow", "torch"])  # likewise
 def test_two_workers(backend: str) -> None:
     printed = run(backend, "-m", "penstock", "launch", "--workers", "2", str(EXAMPLES / "two_workers.py"))
     weights = re.findall(r"rank (\d) of 2: accuracy (\d+)%, sum of weights ([\d.]+)", printed)
