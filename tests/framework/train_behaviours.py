@@ -144,6 +144,18 @@ def test_a_subclassed_model_is_looked_at_through_a_sample() -> None:
     assert "inner" in found["half_softmax"].claim
 
 
+def test_a_softmax_within_a_layer_is_named_and_float32_layers_in_a_half_model_are_not() -> None:
+    with policy_of("mixed_float16"):
+        inputs = keras.Input((4, 8))
+        attended = keras.layers.MultiHeadAttention(2, 4, name="attention")(inputs, inputs)
+        whole = keras.Model(inputs, keras.layers.Activation("linear", dtype="float32")(attended))
+        right = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, dtype="float32")])
+    (finding,) = pt.check_precision(whole)
+    assert (finding.kind, finding.blame) == ("half_softmax", "attention/softmax")
+    right.compile("sgd", "mse", auto_scale_loss=False)
+    assert pt.check_precision(right) == ()
+
+
 def test_skipped_steps_are_counted() -> None:
     with policy_of("mixed_float16"):
         model = classifier(dtype="float32")

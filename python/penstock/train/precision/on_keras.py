@@ -14,15 +14,15 @@ from penstock.train.precision.observed import Observed
 
 def observe_keras(keras: Any, model: Any, sample: Any = None) -> Observed:
     """What the layers, the loss and the optimizer of `model` say. Cost: with `sample`, a symbolic call at most."""
-    layers = [layer for layer in _layers(model) if layer.compute_dtype == "float16"]
+    layers = [(name, layer) for name, layer in _layers(model) if layer.compute_dtype == "float16"]
     compiled = bool(getattr(model, "compiled", False))
     return Observed(
         name=model.name,
         losses=tuple(_half_losses(keras, model)) if compiled else (),
-        softmaxes=tuple(layer.name for layer in layers if _is_softmax(keras, layer)),
-        norms=tuple(layer.name for layer in layers if _is_foreign_norm(layer)),
+        softmaxes=tuple(name for name, layer in layers if _is_softmax(keras, layer)),
+        norms=tuple(name for name, layer in layers if _is_foreign_norm(layer)),
         outputs=tuple(_outputs(keras, model, sample)),
-        computes_in_float16=any(layer.trainable_variables for layer in layers),
+        computes_in_float16=any(_own_weights(layer) for _, layer in layers),
         is_loss_scaled=_is_scaled(keras, model.optimizer) if compiled and model.optimizer is not None else None,
         loss_advice='give the loss dtype="float32"',
         softmax_advice='give the layer dtype="float32", or leave the softmax to the loss (from_logits=True)',
@@ -32,11 +32,18 @@ def observe_keras(keras: Any, model: Any, sample: Any = None) -> Observed:
     )
 
 
-def _layers(model: Any) -> Iterator[Any]:
-    for layer in getattr(model, "layers", ()):
-        yield from _layers(layer)
-        if not getattr(layer, "layers", ()):
-            yield layer
+def _layers(model: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Each layer with its name below the model ("attention/softmax"), also those that layers keep to themselves."""
+    inner = getattr(model, "_flatten_layers", None)
+    for layer in getattr(model, "layers", ()) if inner is None else inner(include_self=False, recursive=False):
+        name = f"{above}{layer.name}"
+        yield name, layer
+        yield from _layers(layer, f"{name}/")
+
+
+def _own_weights(layer: Any) -> Any:
+    """What it trains itself, without what the layers in it do: those have policies of their own."""
+    return getattr(layer, "_trainable_variables", layer.trainable_variables)
 
 
 def _is_softmax(keras: Any, layer: Any) -> bool:
