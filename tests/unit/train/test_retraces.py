@@ -76,6 +76,22 @@ def test_shapes_that_keep_changing_are_a_finding_that_names_the_batch() -> None:
     assert "5 new shapes; 6 compilations took 600.0 ms" in str(watch)
 
 
+def test_what_cost_something_is_told_before_what_only_looks_so() -> None:
+    texts, train = ps.Dataset.range(1, 13).map(lambda n: np.arange(n)), rows(22).batch(4)
+    watch = watch_retraces()
+    read(watch, texts, {})
+    read(watch, train, {5: 0.25})
+    assert [one.step for one in watch.trace().retraces] == [5]
+
+
+def test_a_dataset_that_a_function_reads_is_not_the_trainers() -> None:
+    inner = ps.Dataset.range(1, 4).map(lambda n: np.arange(n))
+    outer = ps.Dataset.range(4).map(lambda n: sum(len(one) for one in inner), compile=False)
+    with watch_retraces() as watch:
+        assert list(outer) == [6] * 4
+    assert watch.retraces == ()
+
+
 def test_with_pytorch_new_shapes_are_free_unless_something_compiles(framework: dict[str, str]) -> None:
     framework["name"] = "torch"
     watch = watch_retraces()

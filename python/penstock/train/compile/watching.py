@@ -19,6 +19,7 @@ from typing import Any
 
 from penstock.diagnose.conclude import diagnose
 from penstock.diagnose.finding import Finding
+from penstock.engine.nested.inside import is_in_task
 from penstock.errors import user_location
 from penstock.probes import compiling
 from penstock.probes.patching import Patcher
@@ -107,9 +108,9 @@ class RetraceWatch:
         return tuple(one for loader in list(self._loaders) for one in self._retraces(loader))
 
     def trace(self) -> Trace:
-        """The loader with the most of them, as the doctor takes it."""
+        """The loader whose retraces cost the most, else that with the most of them, as the doctor takes it."""
         framework = trainer()
-        worst = max(list(self._loaders), key=lambda one: len(one.shapes.retraces), default=None)
+        worst = max(list(self._loaders), key=self._weight, default=None)
         if worst is None:
             return Trace(source="iterable", loader="nothing was read", host=this_host(), consumer=Consumer())
         told = worst.told or Trace(source=worst.source, loader=worst.label, host=this_host(), consumer=Consumer())
@@ -153,6 +154,8 @@ class RetraceWatch:
         self._notes.append(f"{name} is not listened to: {' '.join(str(error).split())}")
 
     def _delivered(self, iterator: Any, element: Any, asked_s: float, given_s: float) -> None:
+        if is_in_task():  # a dataset that a user's function reads, which is not what the trainer is given
+            return
         owner = iterator._kept
         with self._lock:
             loader = self._by_owner.get(owner)
@@ -181,6 +184,10 @@ class RetraceWatch:
                 self._current = loader
             yield batch
             del batch
+
+    def _weight(self, loader: _Loader) -> tuple[float, int]:
+        found = self._retraces(loader)
+        return sum(one.cost_s or 0.0 for one in found), len(found)
 
     def _retraces(self, loader: _Loader) -> tuple[Retrace, ...]:
         framework = trainer()
