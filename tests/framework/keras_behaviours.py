@@ -299,6 +299,20 @@ def test_kept_batches_stay_whole_and_would_not_if_buffers_took_turns() -> None:
     assert by_turn == [*fifth, *fourth, *fifth, *fourth, *fifth, 20, 21]  # each overwritten by those after it
 
 
+@pytest.mark.skipif(BACKEND != "torch", reason="PyTorch's own")
+def test_batches_are_copied_to_a_gpu_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    from penstock.adapters.torch import CopyAhead
+    from tests.framework.fake_cuda import CopierToCpu
+
+    copier = CopierToCpu(monkeypatch)
+    monkeypatch.setattr(adapter_module, "mover_to", lambda device: CopyAhead(copier, ahead=2))
+    feed = FakeFeed()
+    history = fit(feed, epochs=2, validation_data=to_keras(FakeFeed()))
+    assert (history["once"], history["torn"], history["val_once"]) == ([0, 0], [0, 0], [0, 0])
+    assert copier.cuda.notes.count("record on side") >= 4 * 6
+    assert feed.opened == [0, 1]
+
+
 def rows(samples: int) -> ps.Dataset:
     ids = np.arange(samples, dtype=np.float32)
     return ps.Dataset.from_tensor_slices((np.repeat(ids[:, None], ROW, axis=1), ids))

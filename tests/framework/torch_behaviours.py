@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 from collections import deque
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -18,8 +16,8 @@ from torch.utils.data import DataLoader, IterableDataset
 import penstock as ps
 from penstock.adapters.delivery import Delivery
 from penstock.adapters.torch import CopyAhead, as_tensor, to_torch
-from penstock.adapters.torch_copies import CudaCopier
 from penstock.errors import InvalidArgumentError, UnsupportedValueError
+from tests.framework.fake_cuda import CopierToCpu
 from tests.framework.fake_feed import FakeFeed, as_pair
 from tests.framework.guides import run_guide
 from tests.framework.recycling import OwnedPool, RingPool, feed, wrong
@@ -186,51 +184,22 @@ def test_page_locking_without_a_gpu_is_told_and_left() -> None:
     assert len(list(data)) == 5
 
 
-class FakeCuda:
-    """As much of `torch.cuda` as the copier asks for; the "GPU" is the CPU, and copies are done at once."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def current_device(self) -> int:
-        return 0
-
-    def Stream(self, device: Any) -> str:  # noqa: N802 - torch.cuda's name
-        return "side"
-
-    def Event(self) -> Any:  # noqa: N802 - torch.cuda's name
-        return SimpleNamespace(
-            record=lambda stream: self.notes.append(f"record on {stream}"), query=lambda: True, synchronize=lambda: None
-        )
-
-    def current_stream(self, device: Any) -> Any:
-        return SimpleNamespace(wait_event=lambda event: self.notes.append("current waits"), name="current")
-
-    @contextlib.contextmanager
-    def stream(self, stream: str) -> Iterator[None]:
-        self.notes.append(f"on {stream}")
-        yield
-
-
-class CopierToCpu(CudaCopier):
-    def lock(self, size_bytes: int) -> Any:
-        return torch.empty(size_bytes, dtype=torch.uint8)
-
-
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_the_copier_stages_copies_and_hands_over(monkeypatch: pytest.MonkeyPatch, is_locked: bool) -> None:
-    cuda, used = FakeCuda(), []
-    monkeypatch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: used.append(stream.name), raising=False)
-    copier = CopierToCpu(torch.device("cpu"), cuda)
+    copier = CopierToCpu(monkeypatch)
     data = Delivery(FakeFeed(), CopyAhead(copier, ahead=1, is_locked=is_locked))
     ids: list[float] = []
     for inputs, targets in data:
         assert torch.equal(inputs[:, 0], targets)
         ids += targets.clone().tolist()
     assert ids == list(range(22))
-    assert [note for note in cuda.notes if note != "current waits"] == ["on side", "on side", "record on side"] * 6
-    assert cuda.notes.count("current waits") == 6
-    assert used == ["current"] * 12
+    assert [note for note in copier.cuda.notes if note != "current waits"] == [
+        "on side",
+        "on side",
+        "record on side",
+    ] * 6
+    assert copier.cuda.notes.count("current waits") == 6
+    assert copier.used == ["current"] * 12
     data.close()
 
 

@@ -124,33 +124,17 @@ class Delivery:
         self._received = None
 
     def _look_ahead(self, batches: Generator[Any]) -> Generator[Any]:
-        ahead, receive = self._mover.ahead, self._mover.receive
-        sent: deque[tuple[Any, Callable[[], State]]] = deque()
         bookmark: Callable[[], Callable[[], State]] | None = None
-        failure: Exception | None = None
-        ended = False
-        try:
-            while True:
-                while not ended and len(sent) <= ahead:
-                    try:
-                        moved = [next(batches)]
-                    except StopIteration:
-                        ended = True
-                    except Exception as error:  # noqa: BLE001 - raised below, after the batches that came before it
-                        ended, failure = True, error
-                    else:
-                        bookmark = bookmark or self._feed.opened()
-                        sent.append((moved.pop(), bookmark()))
-                if not sent:
-                    break
-                oldest, self._received = sent.popleft()
-                handed_over = [receive(oldest)]
-                del oldest  # as above
-                yield handed_over.pop()
-        finally:
-            batches.close()
-        if failure is not None:
-            raise failure
+
+        def mark() -> Callable[[], State]:
+            nonlocal bookmark
+            bookmark = bookmark or self._feed.opened()
+            return bookmark()
+
+        def reach(state: Callable[[], State]) -> None:
+            self._received = state
+
+        yield from look_ahead(batches, self._mover, mark, reach)
         self._received = None
 
     def state_dict(self) -> State:
@@ -195,6 +179,44 @@ class Delivery:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def look_ahead(
+    batches: Generator[Any],
+    mover: Mover,
+    mark: Callable[[], Any] = lambda: None,
+    reach: Callable[[Any], None] = lambda mark: None,
+) -> Generator[Any]:
+    """What `mover` received, having sent `mover.ahead` more of what it sends; `batches` are what it sent.
+
+    `mark()` is asked when a batch was sent, and `reach` told its answer when that batch is received.
+    """
+    ahead, receive = mover.ahead, mover.receive
+    sent: deque[tuple[Any, Any]] = deque()
+    failure: Exception | None = None
+    ended = False
+    try:
+        while True:
+            while not ended and len(sent) <= ahead:
+                try:
+                    moved = [next(batches)]
+                except StopIteration:
+                    ended = True
+                except Exception as error:  # noqa: BLE001 - raised below, after the batches that came before it
+                    ended, failure = True, error
+                else:
+                    sent.append((moved.pop(), mark()))
+            if not sent:
+                break
+            oldest, place = sent.popleft()
+            reach(place)
+            handed_over = [receive(oldest)]
+            del oldest  # a suspended generator keeps its variables, and a batch kept is a buffer kept
+            yield handed_over.pop()
+    finally:
+        batches.close()
+    if failure is not None:
+        raise failure
 
 
 class _Resumed:

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from penstock.adapters.class_weight import weigher
+from penstock.adapters.delivery import Mover, look_ahead
 from penstock.adapters.feed import Feed, shared_of
 from penstock.adapters.jax import converter as jax_converter
 from penstock.adapters.keras_call import find_call
@@ -26,7 +27,7 @@ from penstock.adapters.py_dataset import InOrder
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
 from penstock.adapters.tf_distribute import batches_of_all, distributed_dataset
-from penstock.adapters.torch import converter as torch_converter
+from penstock.adapters.torch import mover_to
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
 
 _FIRST_VERSION = (3, 9)  # 3.0 to 3.6 have the class and refuse its instances
@@ -68,6 +69,7 @@ class Adapter:
         self.passes = Passes(feed, is_peek=lambda: find_call().is_peek)
         self._shared = shared_of(feed)  # of the dataset's own feed: what is put around it may not know
         self._weighers: weakref.WeakKeyDictionary[Any, Callable[[Any], Any]] = weakref.WeakKeyDictionary()
+        self._mover: Mover | None = None
 
     @property
     def feed(self) -> Feed:
@@ -89,7 +91,10 @@ class Adapter:
 
     def get_torch_dataloader(self) -> Iterator[Any]:
         check_torch(self.feed, self._shared)
-        return self.passes(_after(self._weighing(sys._getframe(1)), torch_converter(_torch_device())))
+        if self._mover is None:  # one for all epochs: page-locked memory is kept
+            self._mover = mover_to(_torch_device())
+        mover, send = self._mover, _after(self._weighing(sys._getframe(1)), self._mover.send)
+        return self.passes(send, through=lambda sent: look_ahead(sent, mover) if mover.ahead else sent)
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         return self.passes(self._weighing(sys._getframe(1)) or (lambda batch: batch))

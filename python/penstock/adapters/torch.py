@@ -93,7 +93,7 @@ def to_torch(feed: Feed, device: Any = None, prefetch: int = 2, pin_memory: bool
     kind = type(
         "TorchBatches", (TorchBatches, IterableDataset), {"__doc__": TorchBatches.__doc__, "__module__": __name__}
     )
-    return kind(feed, _mover(device, prefetch, pin_memory))
+    return kind(feed, mover_to(device, prefetch, pin_memory))
 
 
 class TorchBatches(Delivery):
@@ -114,7 +114,8 @@ class TorchBatches(Delivery):
         raise InvalidArgumentError("to_torch: sent to another process", expected="num_workers=0", remedy=_REMEDY)
 
 
-def _mover(device: Any, prefetch: int, pin_memory: bool | None) -> Mover:
+def mover_to(device: Any, prefetch: int = 2, pin_memory: bool | None = None) -> Mover:
+    """What brings batches to `device`: ahead to a GPU, else when they are asked for."""
     import torch
 
     try:

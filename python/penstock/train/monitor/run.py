@@ -133,7 +133,6 @@ class Run:
 
     def opened(self, batches: Any) -> None:
         """What Penstock's engine gives this pass: it measures itself."""
-        batches = getattr(batches, "batches", batches)  # what `to_torch` and `to_jax` put around them
         if hasattr(batches, "trace"):
             self._engine = self._engine_trace()
             self._batches = batches
