@@ -2,9 +2,9 @@
 
 Batches of 64x224x224x3 float32 (38.5 MB) and 64x32, made beforehand and 64-byte aligned, through Keras' `fit` on each
 backend: `to_keras`; adapters for Keras' private interface as short as they can be, by hand, which are the cheapest ways
-known; and what Keras takes otherwise. A backend is one process, its ways interleaved; each repetition makes as many
-steps as take about 0.2 s, `fit`'s own start included. The learning rate is 0, so that the losses prove that all fed the
-same. Law: ours at most 1.2 times the cheapest other.
+known; and what Keras takes otherwise. A backend is one process, its ways interleaved; a repetition makes as many steps
+as take 0.1 to 0.4 s, `fit`'s own start included. The learning rate is 0: the losses prove that all fed the same. Law:
+ours at most 1.2 times the cheapest other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.harness import ROOT, Result
 SIZES = {"64x224x224x3": (64, 224, 224, 3), "64x32": (64, 32)}
 BACKENDS = ("tensorflow", "jax", "torch")
 OURS = "to_keras"
-READY, REPETITION_S, FEWEST, MOST = 4, 0.2, 20, 1000
+READY, REPETITION_S, FEWEST, MOST = 4, 0.4, 20, 1000
 Batch = tuple[np.ndarray, np.ndarray]
 Way = Callable[[int], Callable[[], float]]
 """From a number of steps to a repetition that makes them and returns the mean loss."""
@@ -216,16 +216,27 @@ class Timed:
     loss: float
 
 
-def prepared(way: Way) -> Timed:
-    """What takes long once is over, and steps are as many as fit into a repetition."""
+def step_s(way: Way) -> float:
+    """Seconds of a step, roughly, once what takes long the first time is over."""
     few = way(FEWEST)
     few()
     began = time.perf_counter()
     few()
-    fitting = FEWEST * REPETITION_S / (time.perf_counter() - began)
-    steps = int(min(MOST, max(FEWEST, fitting))) // READY * READY
-    repetition = way(steps)
-    return Timed(repetition, steps, [], [], repetition())
+    return (time.perf_counter() - began) / FEWEST
+
+
+def prepared(ways: dict[str, Way]) -> dict[str, Timed]:
+    """Ways of like cost make the same number of steps, so that `fit`'s own start weighs the same."""
+    for _ in range(2):  # the first has warmed what they share
+        steps_s = {name: step_s(way) for name, way in ways.items()}
+    like_s = 3 * min(steps_s.values())
+    timed = {}
+    for name, way in ways.items():
+        fitting = REPETITION_S / max(steps_s[name], like_s)
+        steps = int(min(MOST, max(FEWEST, fitting))) // READY * READY
+        repetition = way(steps)
+        timed[name] = Timed(repetition, steps, [], [], repetition())
+    return timed
 
 
 def measure(backend: str, rounds: int) -> dict[str, Any]:
@@ -233,7 +244,7 @@ def measure(backend: str, rounds: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for size, shape in SIZES.items():
         batches = ready_batches(shape)
-        timed = {name: prepared(way) for name, way in ways_of(backend, batches).items()}
+        timed = prepared(ways_of(backend, batches))
         names = list(timed)
         for turn in range(rounds):
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
