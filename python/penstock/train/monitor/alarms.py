@@ -19,8 +19,8 @@ from penstock.model.limits import limits
 from penstock.telemetry.trace import Trace
 
 Kind = Literal["input", "sawtooth", "memory", "throttled"]
-LEAST_STEPS = 10
-"""Steps before the waiting is judged: the first ones fill buffers and compile."""
+LEAST_STEPS, LEAST_S = 10, 1.0
+"""Steps, and their seconds, before the waiting is judged: the first ones fill buffers and compile."""
 
 _MORE: dict[str, Kind] = {"sawtooth": "sawtooth", "memory_creep": "memory", "throttled": "throttled"}
 
@@ -42,7 +42,8 @@ def alarms(trace: Trace) -> tuple[Alarm, ...]:
     """What is wrong with a run so far: waiting above 30 %, sawtooth, growing memory, throttling. Cost: milliseconds."""
     waiting, bounds = waiting_of(trace), limits(trace)
     case = Case(trace, waiting, judge(trace, waiting, bounds), bounds)
-    found = [_waiting(case)] if case.verdict.is_fault and trace.consumer.steps > LEAST_STEPS else []
+    is_long = trace.consumer.steps > LEAST_STEPS and waiting.total_s >= LEAST_S
+    found = [_waiting(case)] if case.verdict.is_fault and is_long else []
     for rule in (sawtooth.find, memory_creep.find, throttled.find):
         finding = rule(case)
         if finding is not None:

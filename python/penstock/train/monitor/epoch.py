@@ -44,8 +44,8 @@ class Epoch:
 
     @property
     def step_s(self) -> float:
-        """Seconds of a step, on average."""
-        return self.seconds / self.steps if self.steps else 0.0
+        """Seconds of a step, on average, without the wait for the very first batch."""
+        return (self.seconds - self.first_s) / self.steps if self.steps else 0.0
 
     @property
     def starved_share(self) -> float | None:

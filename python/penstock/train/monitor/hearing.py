@@ -106,6 +106,8 @@ def describe(recording: Recording, owner: Any) -> None:
         told = book.safely(lambda: recording_of_adapter(owner, book))
     elif source_of(owner) == "torch":
         told = book.safely(lambda: torch_recording(owner, book))
+    elif source_of(owner) == "tf.data":
+        told = book.safely(lambda: tf_data_recording(owner, book))
     if told is None:
         recording.source = source_of(owner)
         recording.loader = f"{kind} at {user_place()}".removesuffix(" at ")

@@ -30,6 +30,7 @@ TABLE: dict[str, tuple[Trace, set[str]]] = {
         ours(consumer=consumer(0.05, method="host wait", ready=100, requests=101)), set(),
     ),
     "host waits 50 %": (ours(consumer=consumer(0.05, method="host wait")), {"input"}),
+    "too short": (ours(consumer=consumer(0.005, work_s=0.004)), set()),
     "too few steps": (ours(consumer=consumer(0.05, steps=9)), set()),
     "in turns": (ours(0.05, samples=samples(count=40, used=in_turns)), {"input", "sawtooth"}),
     "in turns, of itself": (ours(0.001, samples=samples(count=40, used=in_turns)), set()),
