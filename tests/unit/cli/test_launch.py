@@ -109,9 +109,11 @@ def test_a_wrong_request_is_one_line(script: Path, capfd: pytest.CaptureFixture[
 
 
 @contextmanager
-def launched(script: Path) -> Iterator[subprocess.Popen[bytes]]:
+def launched(script: Path, before: str = "") -> Iterator[subprocess.Popen[bytes]]:
     """A launcher in a process of its own, with two workers that have started, and a child of each."""
-    script.write_text(HEAD + "note(subprocess.Popen(['sleep', '60']).pid)\nopen('ready-%d' % rank, 'w')\n" + WAIT)
+    script.write_text(
+        HEAD + before + "note(subprocess.Popen(['sleep', '60']).pid)\nopen('ready-%d' % rank, 'w')\n" + WAIT
+    )
     command = [sys.executable, "-c", "import sys; from penstock.cli.app import run; sys.exit(run(sys.argv[1:]))"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen([*command, "launch", str(script)], env=environment, stderr=subprocess.PIPE)
@@ -124,13 +126,22 @@ def launched(script: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_all(script: Path, number: signal.Signals) -> None:
+def test_an_interruption_ends_all(script: Path) -> None:
     with launched(script) as process:
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
-        assert process.returncode == 128 + number
-        assert f"asked to end by {number.name}" in err.decode()
+        assert process.returncode == 128 + signal.SIGINT
+        assert "asked to end by SIGINT" in err.decode()
+        assert not any(map(is_alive, noted()))
+
+
+def test_a_second_signal_does_not_wait_for_the_grace(script: Path) -> None:
+    with launched(script, "signal.signal(signal.SIGTERM, lambda *_: open(f'asked-{rank}', 'w').close())\n") as process:
+        process.send_signal(signal.SIGTERM)
+        assert until(lambda: len(list(Path.cwd().glob("asked-*"))) == 2)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=8)  # the grace is 10 s
+        assert process.returncode == 128 + signal.SIGTERM
         assert not any(map(is_alive, noted()))
 
 
