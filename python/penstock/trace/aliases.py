@@ -17,6 +17,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from penstock.trace.bytecode import instructions_of
+
 _SKIPPED = frozenset("CACHE NOP PRECALL PUSH_NULL RESUME EXTENDED_ARG KW_NAMES NOT_TAKEN COPY_FREE_VARS".split())
 _FRESH = frozenset(
     "astype copy sum mean min max std var prod argmax argmin argsort all any item tolist tobytes nbytes ndim shape "
@@ -38,7 +40,7 @@ def in_place_reason(code: types.CodeType, captured: frozenset[str], held: Iterab
     always = frozenset(held)
     if not captured and not always:
         return None
-    unpacks = any(i.opname == "CALL_FUNCTION_EX" for i in dis.get_instructions(code))
+    unpacks = any(i.opname == "CALL_FUNCTION_EX" for i in instructions_of(code))
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             # What an inner function is called with is not followed: all its parameters count as held.
@@ -60,7 +62,7 @@ def _scan(
     code: types.CodeType, captured: frozenset[str], parameters: frozenset[str], sticky: frozenset[str]
 ) -> tuple[str | None, frozenset[str]]:
     """One pass over the code, and the names that a store inside a branch or loop may make held."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _SKIPPED]
+    instructions = [i for i in instructions_of(code) if i.opname not in _SKIPPED]
     jumps = [(i.offset, i.argval) for i in instructions if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs]
     keywords = {word for constant in code.co_consts if isinstance(constant, tuple) for word in constant}
     fresh = _FRESH - {"astype"} if "copy" in keywords else _FRESH  # copy=False may give the array itself

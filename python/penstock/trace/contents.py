@@ -28,6 +28,7 @@ import numpy as np
 from penstock.block.columns import Nested
 from penstock.errors import Location
 from penstock.ops.registry import OPS
+from penstock.trace.bytecode import instructions_of
 
 _SHOWN = 60
 _NAMED_PARTS = 50
@@ -344,7 +345,7 @@ def _reads(function: types.FunctionType) -> Iterator[tuple[bool, str | None, Any
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     told: set[str] = set()
     for code in _codes(function.__code__):
-        instructions = [i for i in dis.get_instructions(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
+        instructions = [i for i in instructions_of(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
         module: types.ModuleType | None = None
         prefix = ""
         for instruction, after in pairwise([*instructions, instructions[-1]]):

@@ -29,6 +29,7 @@ from penstock.errors import Location
 from penstock.ops.registry import DATA, OPS
 from penstock.ops.vocabulary import Vocabulary
 from penstock.trace.aliases import in_place_reason
+from penstock.trace.bytecode import instructions_of
 from penstock.trace.programmed import ProgramFunction
 
 _PURE_BUILTINS: frozenset[Any] = frozenset(
@@ -271,7 +272,7 @@ def _attribute(module: types.ModuleType, name: str, path: _Path) -> tuple[str | 
 def _code(code: types.CodeType, function: types.FunctionType, path: _Path) -> str | None:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     module: types.ModuleType | None = None
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions_of(code):
         name, value = instruction.opname, instruction.argval
         reason: str | None = None
         if name in ("LOAD_ATTR", "LOAD_METHOD"):

@@ -7,7 +7,6 @@ used by their attributes only, nothing is changed.
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import sys
 import types
@@ -18,6 +17,7 @@ from typing import Any
 
 from penstock.block.tree import Structure
 from penstock.errors import Location
+from penstock.trace.bytecode import instructions_of
 
 KNOWN = frozenset("numpy math operator io penstock PIL cv2 builtins ml_dtypes cloudpickle".split())
 """Packages that are the same in every interpreter: nobody sets what functions read there."""
@@ -94,7 +94,7 @@ def _code(code: types.CodeType, function: types.FunctionType, found: Reads, seen
             _code(loaded, function, found, seen)
         elif not (is_asked and isinstance(loaded, set | frozenset)):
             _value(loaded, found, seen, where)
-    if any(instruction.opname in _SETS for instruction in dis.get_instructions(code)):
+    if any(instruction.opname in _SETS for instruction in instructions_of(code)):
         found.set_order = found.set_order or where
 
 
@@ -102,7 +102,7 @@ def _loaded(
     code: types.CodeType, function: types.FunctionType, cells: dict[str, types.CellType], found: Reads
 ) -> Iterator[tuple[Any, bool]]:
     """Each captured value and constant that `code` loads, and whether only membership in it is asked (`x in it`)."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
+    instructions = [i for i in instructions_of(code) if i.opname not in ("PUSH_NULL", "CACHE", "NOP")]
     module: types.ModuleType | None = None
     for instruction, after in pairwise([*instructions, instructions[-1]]):
         name, value = instruction.opname, instruction.argval

@@ -8,7 +8,6 @@ are read anew at each `iter()`.
 
 from __future__ import annotations
 
-import dis
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from penstock.errors import Location, PenstockError
 from penstock.ops.program import Program, Ref, recording
 from penstock.ops.registry import OPS
 from penstock.rng import Rng, UInt64s, element_scope
+from penstock.trace.bytecode import instructions_of
 from penstock.trace.numbers import as_row, is_number
 from penstock.trace.purity import impurity
 from penstock.trace.tape import Tape, TracedRng, TraceStop, has_values
@@ -143,7 +143,7 @@ def _reveals(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -
     reason = _code_reveals(code)
     if reason is not None:
         return f"{reason} ({Location(code.co_filename, code.co_firstlineno)})"
-    names = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "LOAD_GLOBAL"}
+    names = {instruction.argval for instruction in instructions_of(code) if instruction.opname == "LOAD_GLOBAL"}
     called = [function.__globals__.get(name) for name in names]
     called += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     if any(value is time.sleep for value in called):
@@ -157,7 +157,7 @@ def _reveals(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -
 
 
 def _code_reveals(code: types.CodeType) -> str | None:
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions_of(code):
         name, value = instruction.opname, instruction.argval
         if name in ("LOAD_GLOBAL", "LOAD_NAME") and value in _REVEALING:
             return f"calls {value}(), which would see the tracing"
