@@ -2,7 +2,7 @@
 
 A trainer opens iterators anywhere: inside of Keras' fit, in a thread of tf.data, in a loop of its own. Who wants to
 know of all of them (of new shapes, of steps) cannot be handed to each, so this is the one list of a process. While
-nobody listens an element costs a look at an empty tuple, 30 ns.
+nobody listens an element costs a look at an empty tuple, 40 ns.
 """
 
 from __future__ import annotations

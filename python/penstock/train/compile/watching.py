@@ -45,7 +45,7 @@ def watch_retraces() -> RetraceWatch:
 
     Every Penstock dataset is watched, whoever reads it: Keras' fit on each backend, or a loop of your own around a
     `tf.function`, `jax.jit` or `torch.compile`. Of another loader, loop over `retraces.over(loader)`.
-    Cost: 1 us a step while it watches (tests/unit/train/test_retraces.py), nothing else.
+    Cost: 3 us a step while it watches; 40 ns while nobody does (tests/unit/train/test_retraces.py bounds that).
     """
     return RetraceWatch()
 
