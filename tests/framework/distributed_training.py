@@ -100,6 +100,9 @@ def cases(runtime: penstock.train.Runtime) -> dict[str, Any]:
     of["files"] = by_files(runtime)
     if runtime.strategy.world == 1:
         of["one row"] = train(runtime, data(33).batch(BATCH).distribute())
+        with runtime.scope():
+            fresh = model()  # whose steps are traced for a replica without rows
+        of["one row in all"] = {"evaluate": fresh.evaluate(data(1).batch(BATCH).to_keras(), verbose=0)}
     return of
 
 

@@ -45,7 +45,7 @@ def free_ports(count: int) -> list[int]:
 @pytest.fixture(scope="module")
 def devices() -> dict[str, Any]:
     process = start("devices")
-    out, errors = process.communicate(timeout=240)
+    out, errors = process.communicate(timeout=280)
     assert process.returncode == 0, errors[-5_000:]
     result: dict[str, Any] = json.loads(out.splitlines()[-1])
     return result
@@ -58,7 +58,7 @@ def workers() -> list[tuple[int, list[str], str]]:
     config = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": rank}}) for rank in (0, 1)]
     processes = [start("worker", TF_CONFIG=text) for text in config]
     try:
-        output = [process.communicate(timeout=240) for process in processes]
+        output = [process.communicate(timeout=280) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -93,6 +93,10 @@ def test_two_workers_train_as_one(
 def test_a_last_batch_of_fewer_rows_than_replicas_teaches_the_same(devices: dict[str, Any]) -> None:
     one, two = devices["one_device"]["one row"], devices["mirrored"]["one row"]
     assert far({"weights": one["weights"]}, {"weights": two["weights"]}) == {}
+
+
+def test_a_replica_without_rows_leaves_an_evaluation_as_it_is(devices: dict[str, Any]) -> None:
+    assert far(devices["one_device"]["one row in all"], devices["mirrored"]["one row in all"]) == {}
 
 
 @pytest.mark.parametrize("rank", [0, 1])

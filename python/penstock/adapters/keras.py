@@ -24,10 +24,12 @@ from penstock.adapters.keras_replicas import check_jax, check_torch
 from penstock.adapters.nest import named_leaves
 from penstock.adapters.passes import Passes
 from penstock.adapters.py_dataset import InOrder
+from penstock.adapters.row_weights import require_strategy
 from penstock.adapters.tensorflow import converter as tensorflow_converter
 from penstock.adapters.tensorflow import end_of_data, to_tf_dataset
 from penstock.adapters.tf_distribute import batches_of_all, distributed_dataset
 from penstock.adapters.torch import mover_to
+from penstock.adapters.world import detect_world
 from penstock.errors import InvalidArgumentError, MissingDependencyError, UnsupportedValueError
 
 _FIRST_VERSION = (3, 9)  # 3.0 to 3.6 have the class and refuse its instances
@@ -82,6 +84,7 @@ class Adapter:
     def get_tf_dataset(self) -> Any:
         strategy, weigh = find_call().strategy, self._weighing(sys._getframe(1))
         if strategy is None:
+            require_strategy(self._shared, detect_world())
             return _TensorFlowPasses(self.passes, weigh)
         return distributed_dataset(self.passes, strategy, self._shared, weigh)
 

@@ -85,6 +85,8 @@ class _ByMeanRows:
         if sample_weight is not None and context is not None and context.num_replicas_in_sync > 1:
             rows = tf.cast(sample_weight, tf.float32)
             sample_weight = context.all_reduce(tf.distribute.ReduceOp.MEAN, rows)
+        if 0 in values.shape:  # of no rows, Keras leaves the loss unreduced
+            values = tf.zeros((), values.dtype)
         return self._inner(values, sample_weight=sample_weight)
 
 

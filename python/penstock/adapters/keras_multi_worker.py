@@ -1,4 +1,4 @@
-"""Keras' `fit` under MultiWorkerMirroredStrategy, repaired where it is broken (keras#20585, seen in 3.9 to 3.15).
+"""Keras' `fit` under MultiWorkerMirroredStrategy, repaired where it is broken (keras#20585, seen in 3.15).
 
 Two places: the first batch is averaged over replicas as a whole nest, which TensorFlow does for single tensors only;
 and the scalars that a step returns are averaged along an axis that they do not have. Each is tried on stand-ins,

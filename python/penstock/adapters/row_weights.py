@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.adapters.feed import INFINITE_CARDINALITY, Feed, Shared
+from penstock.adapters.world import World
 from penstock.block.tree import structure_of
 from penstock.errors import InvalidArgumentError
 
 Purpose = Literal["fit", "evaluate", "predict"]
 Weighing = Literal["none", "by mean", "by sum"]
+_CLUSTER = "TF_CONFIG"
 _REMEDY = "batch(..., drop_remainder=True), or a batch size that divides the dataset"
 _BY_MEAN = frozenset({"sum_over_batch_size", "mean"})
 _BY_SUM = frozenset({"sum", "none", None})
@@ -44,6 +46,20 @@ def shares(rows: int, replicas: int) -> list[slice]:
 def row_weight(own_rows: int, replicas: int, global_rows: int) -> float:
     """What a row of a replica with `own_rows` weighs."""
     return own_rows * replicas / global_rows
+
+
+def require_strategy(shared: Shared | None, world: World) -> None:
+    """A model that belongs to no strategy trains alone, whatever the cluster.
+
+    Raises: InvalidArgumentError: this process is one of a TF_CONFIG, and the dataset gives it its part only.
+    """
+    if shared is None or shared.policy == "off" or min(shared.world_size, world.size) < 2 or world.source != _CLUSTER:
+        return
+    raise InvalidArgumentError(
+        "fit: the model was not built under a strategy, so each process would train its own on its part of the data",
+        got=f"rank {world.rank} of {world.size} (TF_CONFIG)", expected='strategy="multi_worker"',
+        remedy="build and compile it in `with runtime.scope():`; distribute(\"off\") gives each process everything",
+    )  # fmt: skip
 
 
 def is_even(feed: Feed, layout: Layout, shared: Shared | None = None) -> bool:

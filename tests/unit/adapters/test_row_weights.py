@@ -16,11 +16,13 @@ from penstock.adapters.row_weights import (
     Purpose,
     is_even,
     require_common_divisor,
+    require_strategy,
     row_weight,
     shares,
     weighing_of,
     weighted,
 )
+from penstock.adapters.world import World
 from penstock.dataset import DatasetFeed
 from penstock.errors import InvalidArgumentError, PenstockWarning
 
@@ -103,6 +105,16 @@ def test_batches_are_even_where_that_is_known(feed: Any, layout: Layout, shared:
 def test_a_batch_that_replicas_do_not_divide_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=r"over 3 replicas; got batch\(8\).*say batch\(9\)"):
         is_even(Batches(), Layout(3, 3))  # type: ignore[arg-type]  # what is asked of a feed is there
+
+
+def test_a_model_of_no_strategy_does_not_train_on_a_part_of_the_data() -> None:
+    shared, cluster = Shared("data", 2, None, is_whole=True), World(1, 2, "TF_CONFIG")
+    with pytest.raises(InvalidArgumentError, match=r"got rank 1 of 2 \(TF_CONFIG\).*runtime.scope"):
+        require_strategy(shared, cluster)
+    require_strategy(shared, World(1, 2, "RANK and WORLD_SIZE"))
+    require_strategy(shared, World(0, 1, "one process"))
+    require_strategy(Shared("off", 2, None, is_whole=True), cluster)
+    require_strategy(None, cluster)
 
 
 def test_ranks_that_are_not_the_processes_are_refused() -> None:
