@@ -29,9 +29,7 @@ def main() -> tuple[dict[str, list[float]], float]:
         model = keras.Sequential(
             [keras.Input((64,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(10)]
         )
-        optimizer = keras.optimizers.Adam(0.01)
-        if runtime.backend == "torch":  # where Keras itself has no distribution
-            optimizer = ps.train.averaged(optimizer)
+        optimizer = ps.train.averaged(keras.optimizers.Adam(0.01))  # for PyTorch, where Keras has no distribution
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(optimizer, loss, metrics=["accuracy"])
     history = model.fit(dataset.to_keras(), epochs=EPOCHS, verbose=2 if runtime.strategy.rank == 0 else 0).history

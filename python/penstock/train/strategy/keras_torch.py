@@ -10,27 +10,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import InvalidArgumentError
-
 
 def averaged(optimizer: Any) -> Any:
-    """The optimizer, taking the mean of all ranks' gradients; itself where there is one process. Compile with it.
+    """The optimizer, taking the mean of all ranks' gradients. Compile with it.
+
+    Itself where there is one process, and on TensorFlow and JAX, whose strategies average by themselves.
 
     optimizer: Keras' own, or a name as `compile` takes it; under mixed_float16 it gets its loss scaling here, since
     inside of it a rank could leave out a step that others do. When it is built, all take the variables of rank 0.
     It is saved, and loaded, as the optimizer it was.
-    Raises: InvalidArgumentError: the backend of Keras is not torch.
     """
     import keras
 
+    optimizer = keras.optimizers.get(optimizer)
     if keras.backend.backend() != "torch":
-        raise InvalidArgumentError(
-            "averaged: the backend of Keras", got=repr(keras.backend.backend()), expected='"torch"',
-            remedy="setup(strategy=...) is all that the others need",
-        )  # fmt: skip
+        return optimizer
     from torch import distributed
 
-    optimizer = keras.optimizers.get(optimizer)
     if not distributed.is_initialized() or distributed.get_world_size() == 1:
         return optimizer
     scaling = keras.optimizers.LossScaleOptimizer
