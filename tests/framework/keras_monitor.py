@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from typing import Any
@@ -104,6 +105,7 @@ def test_an_interrupted_fit_leaves_no_thread() -> None:
     monitor = Monitor(tell=None)
     with pytest.raises(KeyboardInterrupt):
         build().fit(data(80), callbacks=[monitor, Interrupt()], verbose=0)
+    gc.collect()  # the error, with its frames and what they held
     assert monitor._run is not None
     sampler = monitor._run._sampler
     assert sampler is not None

@@ -17,7 +17,6 @@ from penstock.diagnose.diagnosis import Diagnosis
 from penstock.diagnose.report.file import write_whole
 from penstock.diagnose.report.html import page_of
 from penstock.errors import InvalidArgumentError
-from penstock.probes.place import user_frame
 from penstock.probes.trainer import blocker
 from penstock.telemetry.clock import Clock
 from penstock.telemetry.trace import Trace
@@ -112,7 +111,7 @@ class Monitor:
         batch: to count its rows and see whether its shape is new. Within `monitor.watch(loader)`, which hears the
         requests themselves, it changes nothing.
         """
-        run = self._going(sys._getframe(2))
+        run = self._going()
         tape, now = run.recording.tape, run.clock.now
         if len(tape) == self._seen:  # no request was heard
             entered = now()
@@ -129,7 +128,7 @@ class Monitor:
     @contextmanager
     def epoch(self) -> Iterator[None]:
         """Around the steps of one epoch, where `step` is used alone."""
-        run = self._going(sys._getframe(2))
+        run = self._going()
         run.begin_epoch(run.begun)
         self._left_at = run.clock.now()
         try:
@@ -142,7 +141,7 @@ class Monitor:
 
         A thread waits for it, the trainer does not. Cost: 5 us.
         """
-        run = self._going(sys._getframe(1))
+        run = self._going()
         number, wait = len(run.recording.tape) - 1, blocker(result)
         if wait is None:
             run.recording.tape.note_done(number, run.clock.now())
@@ -223,10 +222,11 @@ class Monitor:
 
     # What its callbacks use.
 
-    def _begin(self, framework: str, frame: FrameType, scale: LossScale | None) -> Run:
+    def _begin(self, framework: str, frame: FrameType | None, scale: LossScale | None) -> Run:
         if self._run is not None:
             self._run.finish()
-        self._standing.note(frame)
+        if frame is not None:
+            self._standing.note(frame)
         self._left_at, self._seen = None, 0
         self._run = Run(
             framework=framework, clock=self._clock, sample=self._sample, standing=self._standing, tell=self._tell,
@@ -234,14 +234,10 @@ class Monitor:
         )  # fmt: skip
         return self._run
 
-    def _going(self, frame: FrameType) -> Run:
+    def _going(self) -> Run:
         """The run of a loop, which begins with its first step."""
         run = self._run
-        if run is None or run.is_over:
-            run = self._begin("", user_frame(frame) or frame, None)
-        elif self._sample and run.is_asleep:
-            self._standing.note(user_frame(frame) or frame)
-        return run
+        return self._begin("", None, None) if run is None or run.is_over else run
 
     def _known(self) -> Run:
         if self._run is None:
@@ -269,13 +265,17 @@ class Watched:
         self._penstock_loader = loader
 
     def __iter__(self) -> Iterator[Any]:
-        run = self._penstock_monitor._going(sys._getframe(1))
+        run = self._penstock_monitor._going()
         run.begin_epoch(run.begun)
         batches = hearing_engine(self._penstock_loader, run.opened)
+        is_through = False
         try:
             yield from run.passing(batches, self._penstock_loader)
+            is_through = True
         finally:
             run.end_epoch()
+            if not is_through:
+                run.leave()
 
     def __len__(self) -> int:
         return len(self._penstock_loader)  # type: ignore[arg-type] # raises as the loader itself does

@@ -6,6 +6,7 @@ epoch and streamed to TensorBoard. Every ten seconds the trace so far is looked 
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ from penstock.train.monitor.stream import Stream
 
 LOOK_EVERY_S = 1.0
 ALARM_EVERY_S = 10.0
+QUIET_S = 60.0
+"""Without a request for so long, nobody reads the machine until the next."""
 _IN_FLIGHT = 64
 """Steps that may not be done yet: JAX runs ahead of its device by up to 35."""
 _RECENT = 256
@@ -116,6 +119,8 @@ class Run:
         self._added = 0
         self._host = this_host()
         self._alarm_at = self.recording.opened_at + ALARM_EVERY_S
+        self._heard_at = self.recording.opened_at
+        self._is_left = False
         self._engine: Trace | None = None
         self._batches: Any = None
         self._ended_at: float | None = None
@@ -129,7 +134,19 @@ class Run:
         """One pass over the data, noted while this run goes on."""
         if not self.recording.loader:
             describe(self.recording, owner)
-        return Pass(self.recording, batches)
+        heard = Pass(self.recording, batches)
+        if self._open:
+            weakref.finalize(heard, self._drop, self._open[-1]).atexit = False
+        return heard
+
+    def leave(self) -> None:
+        """The loop was left before its data ended: by an error, a Ctrl-C, a `break`. It may go on later."""
+        self._is_left = True
+
+    def _drop(self, epoch: _Open) -> None:
+        """Nobody holds this pass any more."""
+        if epoch.ended is None:
+            self.leave()
 
     def opened(self, batches: Any) -> None:
         """What Penstock's engine gives this pass: it measures itself."""
@@ -202,6 +219,7 @@ class Run:
     def look(self, now: float) -> None:
         """Add up what is done; tell of alarms, if it is time. Cost: 1 us a step; for alarms milliseconds."""
         self.look_at = now + LOOK_EVERY_S
+        self._heard_at, self._is_left = now, False
         if isinstance(self.recording, Noted):
             self.recording.look_at = self.look_at
         self._wake()
@@ -355,8 +373,11 @@ class Run:
         if self._sampler is not None:
             self._samples += self._sampler.samples()
         self._sampler = HostSampler(
-            HostReader(open_accelerators()), self.clock, zero=self.recording.opened_at, is_wanted=self.standing.is_there
+            HostReader(open_accelerators()), self.clock, zero=self.recording.opened_at, is_wanted=self._is_heard
         ).start()
+
+    def _is_heard(self) -> bool:
+        return not self._is_left and self.clock.now() - self._heard_at < QUIET_S
 
 
 def _compiles() -> bool:

@@ -1,10 +1,13 @@
-"""Whether a loop still runs: its function stands on the stack of its thread. What a Ctrl-C ends tells nobody."""
+"""Whether a fit still runs: its function stands on the stack of its thread. What a Ctrl-C ends tells nobody.
+
+Asked from that thread alone: the stack of another may change while it is looked at, and with PyTorch's own frames in it
+that has ended processes.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 
 _DEEPEST = 1000
@@ -13,8 +16,7 @@ _DEEPEST = 1000
 class Standing:
     """Remembers the function that trains, by its code and thread, and holds none of its variables."""
 
-    def __init__(self, frames: Callable[[], Mapping[int, FrameType]] = sys._current_frames) -> None:
-        self._frames = frames
+    def __init__(self) -> None:
         self._thread = 0
         self._code: CodeType | None = None
 
@@ -23,10 +25,10 @@ class Standing:
         self._thread, self._code = threading.get_ident(), frame.f_code
 
     def is_there(self) -> bool:
-        """Whether it has neither returned nor raised. Cost: microseconds."""
-        if self._code is None:
+        """Whether it has neither returned nor raised, as far as this thread knows. Cost: microseconds."""
+        if self._code is None or threading.get_ident() != self._thread:
             return False
-        frame = self._frames().get(self._thread)
+        frame: FrameType | None = sys._getframe(1)
         for _ in range(_DEEPEST):
             if frame is None:
                 return False

@@ -18,6 +18,7 @@ from penstock.adapters.delivery import Delivery
 from penstock.dataset import DatasetFeed
 from penstock.errors import InvalidArgumentError, WriteError
 from penstock.train import Alarm, Monitor
+from penstock.train.monitor.run import QUIET_S, Run
 from tests.unit.train.monitor.device import Loader, Time, looped, monitor, recording_of
 
 
@@ -355,3 +356,28 @@ def test_it_imports_no_keras_and_is_a_callback_where_keras_is(monkeypatch: pytes
     before.set_params({"epochs": 1})  # made before Keras was imported
     assert isinstance(before, Callback)
     assert before.params == {"epochs": 1}
+
+
+def test_the_machine_is_read_while_requests_come_and_again_when_they_go_on() -> None:
+    time = Time()
+    run = Run(clock=time.clock, sample=False)
+    assert run._is_heard()
+    time.at += QUIET_S
+    assert not run._is_heard()
+    run.look(time())
+    assert run._is_heard()
+
+
+def test_a_pass_that_is_dropped_within_its_epoch_was_left() -> None:
+    run = Run(clock=Time().clock, sample=False)
+    run.begin_epoch(0)
+    heard = run.passing(iter(range(5)), object())
+    next(heard)
+    run.end_epoch()
+    del heard
+    assert run._is_heard()  # its epoch had ended: Keras had all the steps it wanted
+    run.begin_epoch(1)
+    heard = run.passing(iter(range(5)), object())
+    next(heard)
+    del heard
+    assert not run._is_heard()
