@@ -307,12 +307,13 @@ def test_predicate_that_raises_or_gives_no_bool() -> None:
         rf"filter at .*{HERE}.*predicate",
         [np.int64(x) for x in range(4)],
     )
-    fails(
-        lambda: numbers().filter(lambda x: x if x == 3 else True),
-        StructureError,
-        rf"filter at .*{HERE}.*one bool",
-        [np.int64(x) for x in range(3)],
-    )
+    for bad in (0, 3):  # the first of all is followed, in its block, by others of another dtype
+        fails(
+            lambda bad=bad: numbers().filter(lambda x: x if x == bad else True),
+            StructureError,
+            rf"filter at .*{HERE}.*one bool",
+            [np.int64(x) for x in range(bad)],
+        )
 
 
 @pytest.mark.parametrize(

@@ -481,7 +481,11 @@ class FilterFunction:
         results, kept, failure = self._calls.run(block, scope)
         if kept is not None or not results:
             return empty_block(NOWHERE, failure or Failure(StructureError("the predicate raised")))
-        return Block(LEAF, (column_of(results),), block.origins, failure)
+        try:
+            column = column_of(results)
+        except RowError as error:
+            return empty_block(NOWHERE, Failure(error.error))
+        return Block(LEAF, (column,), block.origins, failure)
 
     def eager(self, block: Block, scope: Scope) -> Block:
         """The predicate called on each element."""
