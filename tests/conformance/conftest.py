@@ -111,5 +111,11 @@ def expected_warnings(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def uneven_files(expected_warnings: None) -> None:
+    """Ranks are told that their files do not come out even; here that is meant."""
+    warnings.filterwarnings("ignore", message=".*ranks receive unequal parts")
+
+
 class _NOTHING:
     params: dict[str, object] = {}  # noqa: RUF012 - never written to

@@ -35,9 +35,6 @@ PIPELINES: dict[str, Callable[[], Dataset]] = {
 }
 
 
-UNEVEN = pytest.mark.filterwarnings("ignore:.*ranks receive unequal parts")  # and are told so; here that is meant
-
-
 def _joined(parts: list[list[Any]]) -> list[Any]:
     """The global batches: the rows of all ranks, in the order of ranks."""
     batches = zip(*parts, strict=True)
@@ -102,7 +99,7 @@ def _files(root: Path) -> Dataset:
     return Dataset.list_files(str(root / "classes" / "*" / "*.txt"), shuffle=False)
 
 
-@UNEVEN
+@pytest.mark.usefixtures("uneven_files")
 def test_by_file_each_rank_has_files_of_its_own(files: Path) -> None:
     everything = collect(_files(files))
     parts = [collect(_files(files).distribute("file", rank, 2)) for rank in range(2)]
@@ -110,7 +107,7 @@ def test_by_file_each_rank_has_files_of_its_own(files: Path) -> None:
     assert parts[0] == everything[::2]
 
 
-@UNEVEN
+@pytest.mark.usefixtures("uneven_files")
 def test_by_file_readers_share_their_files(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.txt").write_bytes(f"{number}a\n{number}b\n".encode())
@@ -122,7 +119,7 @@ def test_by_file_readers_share_their_files(tmp_path: Path) -> None:
     assert collect(records) == [b"1a\n", b"1b\n", b"3a\n", b"3b\n"]
 
 
-@UNEVEN
+@pytest.mark.usefixtures("uneven_files")
 def test_by_file_shuffled_lines_are_those_of_own_files(tmp_path: Path) -> None:
     names = [str(tmp_path / str(number)) for number in range(5)]
     for number, name in enumerate(names):
@@ -137,7 +134,7 @@ def test_by_file_a_batch_is_global_too(files: Path) -> None:
     assert len(batches[0]) == 2
 
 
-@UNEVEN
+@pytest.mark.usefixtures("uneven_files")
 def test_auto_is_by_file_where_there_are_enough(files: Path) -> None:
     text = _files(files).distribute(AutoShardPolicy.AUTO, 0, 2).explain()
     assert "policy=file" in text
@@ -145,7 +142,7 @@ def test_auto_is_by_file_where_there_are_enough(files: Path) -> None:
     assert "policy=data" in _files(files).distribute("auto", 0, 500).explain()
 
 
-@UNEVEN
+@pytest.mark.usefixtures("uneven_files")
 def test_state_of_files_is_refused_at_another_number_of_ranks(files: Path) -> None:
     with _files(files).distribute("file", 0, 2).iterator() as iterator:
         state = iterator.state_dict()

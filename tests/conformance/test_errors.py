@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,10 @@ def breaks_after(count: int) -> Callable[[], Iterator[int]]:
     return generate
 
 
+def _filtered_by_a_number(bad: int) -> Dataset:
+    return numbers().filter(lambda x: x if x == bad else True)
+
+
 def test_predicate_that_raises_or_gives_no_bool() -> None:
     fails(
         lambda: numbers().filter(lambda x: 1 // (x - 4) is not None),
@@ -309,7 +314,7 @@ def test_predicate_that_raises_or_gives_no_bool() -> None:
     )
     for bad in (0, 3):  # the first of all is followed, in its block, by others of another dtype
         fails(
-            lambda bad=bad: numbers().filter(lambda x: x if x == bad else True),
+            partial(_filtered_by_a_number, bad),
             StructureError,
             rf"filter at .*{HERE}.*one bool",
             [np.int64(x) for x in range(bad)],
