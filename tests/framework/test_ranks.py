@@ -47,51 +47,34 @@ def alone(*arguments: str, **variables: str) -> Any:
     return losses_of(done.stdout)[0]
 
 
-@pytest.fixture(scope="module")
-def on_jax() -> dict[str, Any]:
-    """The trainings of one process with two devices."""
-    needs("jax", "keras")
-    flags = "--xla_force_host_platform_device_count=2"
-    path = os.pathsep.join(path for path in sys.path if path)
-    found: dict[str, Any] = alone("two-devices", "0", KERAS_BACKEND="jax", XLA_FLAGS=flags, PYTHONPATH=path)
-    return found
-
-
-@pytest.mark.parametrize("case", ["even", "uneven", "raw"])
-def test_two_devices_of_jax_learn_what_one_does(on_jax: dict[str, Any], case: str) -> None:
-    one, two = on_jax[case]
-    assert len(one) == 6
-    assert two == pytest.approx(one, abs=TOLERANCE)
-
-
-def test_rows_of_weight_0_change_nothing(on_jax: dict[str, Any]) -> None:
-    one, two = on_jax["padded"]
-    for epoch in (0, 3):  # its last batch has more rows, and Keras weighs the losses it logs by rows
-        assert two[epoch : epoch + 2] == pytest.approx(one[epoch : epoch + 2], abs=TOLERANCE)
-
-
-def test_a_last_batch_that_does_not_divide_is_refused_with_what_to_do(on_jax: dict[str, Any]) -> None:
-    assert "got 9 rows, expected a multiple of 2; say batch(..., drop_remainder=True)" in on_jax["refused"]
-
-
-def test_a_split_model_learns_the_same_and_patterns_that_miss_are_named(on_jax: dict[str, Any]) -> None:
-    assert on_jax["model parallel"] == pytest.approx(on_jax["even"][0], abs=TOLERANCE)
-    assert on_jax["unmatched"] == ["hidden.*bias"]
-
-
-def test_undo_takes_the_distribution_back(on_jax: dict[str, Any]) -> None:
-    assert on_jax["distribution after undo"]
-
-
-def test_two_processes_of_keras_on_jax_learn_what_one_does(
-    on_jax: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_several_devices_and_processes_of_jax_learn_what_one_device_does(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
+    needs("jax", "keras")
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    assert run(["launch", "--backend", "jax", str(SCRIPT), "keras-jax", "42"]) == 0
-    ranks = losses_of(capfd.readouterr().out)
-    assert len(ranks) == 2
-    for rank in ranks:
-        assert rank == pytest.approx(on_jax["uneven"][0], abs=TOLERANCE)
+    found = alone("two-devices", "0", XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    for case in ("even", "uneven", "raw"):
+        with subtests.test("two devices", case=case):
+            one, two = found[case]
+            assert len(one) == 6
+            assert two == pytest.approx(one, abs=TOLERANCE)
+    with subtests.test("rows of weight 0 change nothing"):
+        one, two = found["padded"]
+        for epoch in (0, 3):  # its last batch has more rows, and Keras weighs the losses it logs by rows
+            assert two[epoch : epoch + 2] == pytest.approx(one[epoch : epoch + 2], abs=TOLERANCE)
+    with subtests.test("a last batch that does not divide is refused with what to do"):
+        assert "got 9 rows, expected a multiple of 2; say batch(..., drop_remainder=True)" in found["refused"]
+    with subtests.test("a split model learns the same, and patterns that miss are named"):
+        assert found["model parallel"] == pytest.approx(found["even"][0], abs=TOLERANCE)
+        assert found["unmatched"] == ["hidden.*bias"]
+    with subtests.test("undo takes the distribution back"):
+        assert found["distribution after undo"]
+    with subtests.test("two processes"):
+        assert run(["launch", "--backend", "jax", str(SCRIPT), "keras-jax", "42"]) == 0
+        ranks = losses_of(capfd.readouterr().out)
+        assert len(ranks) == 2
+        for rank in ranks:
+            assert rank == pytest.approx(found["uneven"][0], abs=TOLERANCE)
 
 
 def test_one_process_of_jax_that_dies_ends_the_others(capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,8 @@
-"""One device, two devices, two workers: the same losses and weights from the same seed, to what float32 can tell."""
+"""One device, two devices, two workers: the same losses and weights from the same seed, to what float32 can tell.
+
+One test of many parts: the three trainings take most of a minute of processor time, and each process of pytest-xdist
+would make them anew for parts that it took.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +46,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-@pytest.fixture(scope="module")
-def devices() -> dict[str, Any]:
+def trained_on_devices() -> dict[str, Any]:
     process = start("devices")
     out, errors = process.communicate(timeout=280)
     assert process.returncode == 0, errors[-5_000:]
@@ -51,8 +54,7 @@ def devices() -> dict[str, Any]:
     return result
 
 
-@pytest.fixture(scope="module")
-def workers() -> list[tuple[int, list[str], str]]:
+def trained_by_workers() -> list[tuple[int, list[str], str]]:
     """Of each rank: the exit code, the lines it wrote, and its errors."""
     cluster = {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}
     config = [json.dumps({"cluster": cluster, "task": {"type": "worker", "index": rank}}) for rank in (0, 1)]
@@ -75,46 +77,31 @@ def far(one: dict[str, list[float]], other: dict[str, list[float]]) -> dict[str,
     return {name: error for name, error in errors.items() if not error < TOLERANCE}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_two_devices_train_as_one(devices: dict[str, Any], case: str) -> None:
-    assert far(devices["one_device"][case], devices["mirrored"][case]) == {}
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("case", CASES)
-def test_two_workers_train_as_one(
-    devices: dict[str, Any], workers: list[tuple[int, list[str], str]], case: str, rank: int
-) -> None:
-    _, lines, errors = workers[rank]
-    assert lines, errors[-5_000:]
-    assert far(devices["one_device"][case], json.loads(lines[-1])[case]) == {}
-
-
-def test_a_last_batch_of_fewer_rows_than_replicas_teaches_the_same(devices: dict[str, Any]) -> None:
-    one, two = devices["one_device"]["one row"], devices["mirrored"]["one row"]
-    assert far({"weights": one["weights"]}, {"weights": two["weights"]}) == {}
-
-
-def test_a_replica_without_rows_leaves_an_evaluation_as_it_is(devices: dict[str, Any]) -> None:
-    assert far(devices["one_device"]["one row in all"], devices["mirrored"]["one row in all"]) == {}
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_uneven_files_are_evaluated_once_each_in_equally_many_steps(
-    devices: dict[str, Any], workers: list[tuple[int, list[str], str]], rank: int
-) -> None:
-    mine = json.loads(workers[rank][1][-1])["files"]
-    assert far({"evaluate": devices["one_device"]["files"]["evaluate"]}, {"evaluate": mine["evaluate"]}) == {}
-    assert mine["steps"] == [9]
-
-
-def test_workers_say_what_was_set_up(workers: list[tuple[int, list[str], str]]) -> None:
-    said = "\n".join(workers[1][1][:-1])
-    assert "multi_worker, 1 device (CPU:0), rank 1 of 2 processes, gradients by ring" in said
-    assert "fit of Keras" in said
-
-
-def test_a_lost_worker_ends_the_other_which_names_it(workers: list[tuple[int, list[str], str]]) -> None:
-    (code, _, errors), (killed, *_) = workers
-    assert (code, killed) == (1, -9), errors[-5_000:]
-    assert "penstock: rank 1 (127.0.0.1:" in errors.splitlines()[-1], errors[-3_000:]
+def test_devices_and_workers_train_as_one_device(subtests: pytest.Subtests) -> None:
+    devices, workers = trained_on_devices(), trained_by_workers()
+    one, two = devices["one_device"], devices["mirrored"]
+    for case in CASES:
+        with subtests.test("two devices", case=case):
+            assert far(one[case], two[case]) == {}
+    with subtests.test("a last batch of fewer rows than replicas teaches the same"):
+        assert far({"weights": one["one row"]["weights"]}, {"weights": two["one row"]["weights"]}) == {}
+    with subtests.test("a replica without rows leaves an evaluation as it is"):
+        assert far(one["one row in all"], two["one row in all"]) == {}
+    for rank, (_, lines, errors) in enumerate(workers):
+        assert lines, errors[-5_000:]
+        learned = json.loads(lines[-1])
+        for case in CASES:
+            with subtests.test("two workers", case=case, rank=rank):
+                assert far(one[case], learned[case]) == {}
+        with subtests.test("uneven files are evaluated once each, in equally many steps", rank=rank):
+            mine = learned["files"]
+            assert far({"evaluate": one["files"]["evaluate"]}, {"evaluate": mine["evaluate"]}) == {}
+            assert mine["steps"] == [9]
+    with subtests.test("workers say what was set up"):
+        said = "\n".join(workers[1][1][:-1])
+        assert "multi_worker, 1 device (CPU:0), rank 1 of 2 processes, gradients by ring" in said
+        assert "fit of Keras" in said
+    with subtests.test("a lost worker ends the other, which names it"):
+        (code, _, errors), (killed, *_) = workers
+        assert (code, killed) == (1, -9), errors[-5_000:]
+        assert "penstock: rank 1 (127.0.0.1:" in errors.splitlines()[-1], errors[-3_000:]
