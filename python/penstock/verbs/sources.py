@@ -34,6 +34,33 @@ from penstock.verbs.base import Verbs, require_signature, require_structure
 from penstock.verbs.source import Source
 
 
+def _signature_of(types: Any, shapes: Any, where: Location) -> Any:
+    """Nested dtypes and shapes as one signature. Shapes that are None hold for all below."""
+    if not isinstance(types, dict | tuple | list):
+        is_known = shapes is not None and getattr(shapes, "rank", 0) is not None  # else a tf.TensorShape of any rank
+        try:
+            return Spec(tuple(shapes) if is_known else None, types)
+        except (TypeError, PenstockError) as error:
+            raise InvalidArgumentError(
+                "from_generator: output_types and output_shapes", got=f"{types!r} of shape {shapes!r}",
+                expected="a dtype and its shape", where=where,
+            ) from error  # fmt: skip
+    keys = list(types) if isinstance(types, dict) else range(len(types))
+    if shapes is not None and (not isinstance(shapes, dict | tuple | list) or len(shapes) != len(types)):
+        raise InvalidArgumentError(
+            "from_generator: output_shapes", got=repr(shapes), expected=f"nested as output_types: {types!r}",
+            where=where,
+        )  # fmt: skip
+    try:
+        parts = {key: _signature_of(types[key], None if shapes is None else shapes[key], where) for key in keys}
+    except (KeyError, TypeError):
+        raise InvalidArgumentError(
+            "from_generator: output_shapes", got=repr(shapes), expected=f"nested as output_types: {types!r}",
+            where=where,
+        ) from None  # fmt: skip
+    return parts if isinstance(types, dict) else tuple(parts.values())
+
+
 class SourceVerbs(Verbs):
     """Constructors of datasets."""
 
@@ -85,15 +112,28 @@ class SourceVerbs(Verbs):
 
     @classmethod
     def from_generator(
-        cls, generator: Callable[..., Any], *, output_signature: Any, args: Sequence[Any] | None = None
+        cls,
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] | None = None,
+        output_signature: Any = None,
     ) -> Self:
         """The elements of `generator(*args)`, a fresh one each pass, in one worker, in order.
 
         `output_signature`: `penstock.Spec(shape, dtype)` (or tf.TensorSpec), or a tuple or dict of them; an element
-        that breaks it is an error with its number.
-        Raises: InvalidArgumentError: `generator` is not callable, or the signature is none.
+        that breaks it is an error with its number. `output_types`, `output_shapes`: the same as tf.data had it before,
+        dtypes and shapes nested alike; without shapes any will do.
+        Raises: InvalidArgumentError: `generator` is not callable, the signature is none, or said twice or not at all.
         """
         where = user_location()
+        if (output_signature is None) == (output_types is None):
+            raise InvalidArgumentError(
+                "from_generator: output_signature", got="none" if output_types is None else "output_types as well",
+                expected="penstock.Spec(shape, dtype), or a tuple or dict of them", where=where,
+            )  # fmt: skip
+        if output_signature is None:
+            output_signature = _signature_of(output_types, output_shapes, where)
         if not callable(generator):
             raise InvalidArgumentError(
                 "from_generator: generator", got=f"{type(generator).__name__}: {preview(generator)}",

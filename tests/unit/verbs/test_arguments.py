@@ -56,6 +56,17 @@ BAD: dict[str, Bad] = {
     "from_generator signature": _invalid(
         lambda: D.from_generator(list, output_signature="int64"), "'int64'", "penstock.Spec(shape, dtype)"
     ),
+    "from_generator nothing said": _invalid(lambda: D.from_generator(list), "none", "penstock.Spec(shape, dtype)"),
+    "from_generator said twice": _invalid(
+        lambda: D.from_generator(list, "int64", output_signature=INT), "output_types as well", "penstock.Spec"
+    ),
+    "from_generator no dtype": _invalid(lambda: D.from_generator(list, "int65", ()), "'int65'", "a dtype"),
+    "from_generator one shape for two": _invalid(
+        lambda: D.from_generator(list, ("int64", "int64"), ((),)), "((),)", "nested as output_types"
+    ),
+    "from_generator shapes of others": _invalid(
+        lambda: D.from_generator(list, {"a": "int64"}, {"b": ()}), "{'b': ()}", "nested as output_types"
+    ),
     "from_generator args": _invalid(lambda: D.from_generator(list, output_signature=INT, args=5), "5", "a sequence"),
     "from_source": _invalid(lambda: D.from_source(iter([1])), "without __len__ and __getitem__", "an object with"),
     "from_source workers": _invalid(lambda: D.from_source([1], num_parallel_calls=0), "0", "an integer >= 1"),

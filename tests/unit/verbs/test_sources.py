@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock.errors import InvalidArgumentError, NoFilesError
+from penstock.testing import assert_same_elements
 
 
 @pytest.fixture
@@ -147,3 +149,22 @@ def test_random_is_uniform_in_32_bits() -> None:
 def test_random_differs_by_seed() -> None:
     first, second = (next(iter(ps.Dataset.random(seed=seed).batch(20))) for seed in (1, 2))
     assert not np.array_equal(first, second)
+
+
+def test_a_generator_may_be_told_of_by_types_and_shapes() -> None:
+    def series() -> Iterator[tuple[int, list[float]]]:
+        for number in range(3):
+            yield number, [0.5] * number
+
+    one = ps.Dataset.from_generator(series, output_types=(np.int64, np.float32), output_shapes=((), (None,)))
+    other = ps.Dataset.from_generator(series, output_signature=(ps.Spec((), np.int64), ps.Spec((None,), np.float32)))
+    assert one.element_spec == other.element_spec
+    assert_same_elements(list(one), list(other))
+
+
+def test_types_without_shapes_take_any() -> None:
+    counted = ps.Dataset.from_generator(range, "int32", args=[3])
+    assert counted.element_spec == ps.Spec(None, np.int32)
+    assert_same_elements(list(counted.batch(2)), [np.array([0, 1], np.int32), np.array([2], np.int32)])
+    nested = ps.Dataset.from_generator(lambda: iter([{"a": (1, 2.0)}]), {"a": ("int64", "float64")}, None)
+    assert_same_elements(list(nested), [{"a": (np.int64(1), np.float64(2.0))}])
