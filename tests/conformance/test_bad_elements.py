@@ -163,9 +163,9 @@ def test_log_warning_warns_of_each() -> None:
         warnings.simplefilter("always")
         collect(numbers().map(odd_fails).ignore_errors(log_warning=True))
     texts = [str(warning.message) for warning in told if warning.category is PenstockWarning]
-    assert len(texts) == 11
-    assert "map at" in texts[0]
-    assert "odd: 1" in texts[0]
+    assert all("map at" in text for text in texts)
+    left_out = [int(text.rpartition("odd: ")[2].partition(" ")[0]) for text in texts]
+    assert sorted(left_out) == list(range(1, 23, 2))  # as it happens, so not always in order
 
 
 def test_what_is_above_still_fails() -> None:
