@@ -123,12 +123,13 @@ def test_segments_beyond_what_may_be_kept_are_forgotten() -> None:
 
 def test_no_file_stays_open(ends: tuple[Link, Link]) -> None:
     left, right = ends
+    gc.collect()  # what other tests of this process left is not counted
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         left.send(np.zeros(50_000))
         right.receive()
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_the_end_of_the_other_side_is_an_eof(ends: tuple[Link, Link]) -> None:
