@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-FOLDER = Path(__file__).parent
-BEHAVIOURS = [str(FOLDER / name) for name in ("train_behaviours.py", "compile_behaviours.py")]
+from tests.framework.behaviours import run_behaviours
 
 
 @pytest.mark.framework
 @pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
 def test_levers_do_what_they_say(backend: str) -> None:
-    for module in (backend, "keras"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed")
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", *BEHAVIOURS, "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"],
-        env=os.environ | {"KERAS_BACKEND": backend},
-        cwd=FOLDER.parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-5_000:]
+    files = ["train_behaviours.py", "compile_behaviours.py"]
+    run_behaviours(files, "-x", needs=[backend, "keras"], KERAS_BACKEND=backend)

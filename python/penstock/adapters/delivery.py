@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, Self, cast, runtime_checkable
 
-from penstock.adapters.feed import Batches, Feed
+from penstock.adapters.feed import AroundFeed, Batches, Feed
 from penstock.adapters.passes import Passes
 from penstock.errors import NotResumableError, StateMismatchError, UnknownLengthError
 
@@ -219,33 +219,13 @@ def look_ahead(
         raise failure
 
 
-class _Resumed:
+class _Resumed(AroundFeed):
     """`feed`, whose next `open` may go on after a state, and that says which batches it opened last."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
         self._resumed: Batches | None = None
         self._opened = threading.local()  # two threads may open passes at once
-
-    @property
-    def element_spec(self) -> Any:
-        return self.feed.element_spec
-
-    @property
-    def cardinality(self) -> int:
-        return self.feed.cardinality
-
-    @property
-    def batch_size(self) -> int | None:
-        return self.feed.batch_size
-
-    @property
-    def has_partial_batch(self) -> bool | None:
-        return self.feed.has_partial_batch
-
-    @property
-    def partial_batch_size(self) -> int | None:
-        return self.feed.partial_batch_size
 
     def open(self, epoch: int | None = None, start: int = 0) -> Batches:
         batches, self._resumed = self._resumed, None

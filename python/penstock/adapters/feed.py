@@ -67,6 +67,32 @@ class Feed(Protocol):
         """The batches of that epoch, from batch `start` on; None takes the next epoch of the feed's own counter."""
 
 
+class AroundFeed:
+    """What stands around `feed` and is asked in its place says of itself what the feed says."""
+
+    feed: Feed
+
+    @property
+    def element_spec(self) -> Any:
+        return self.feed.element_spec
+
+    @property
+    def cardinality(self) -> int:
+        return self.feed.cardinality
+
+    @property
+    def batch_size(self) -> int | None:
+        return self.feed.batch_size
+
+    @property
+    def has_partial_batch(self) -> bool | None:
+        return self.feed.has_partial_batch
+
+    @property
+    def partial_batch_size(self) -> int | None:
+        return self.feed.partial_batch_size
+
+
 def shared_of(feed: Feed) -> Shared | None:
     """How the feed is shared out, if it says so; None: it is not, or it does not know."""
     shared: Shared | None = getattr(feed, "shared", None)

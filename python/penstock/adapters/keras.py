@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.adapters.class_weight import weigher
 from penstock.adapters.delivery import Mover, look_ahead
-from penstock.adapters.feed import Feed, shared_of
+from penstock.adapters.feed import AroundFeed, Feed, shared_of
 from penstock.adapters.jax import converter as jax_converter
 from penstock.adapters.keras_call import find_call
 from penstock.adapters.keras_replicas import check_jax, check_torch
@@ -60,7 +60,7 @@ def to_keras(feed: Feed) -> Any:
     return _py_dataset(feed, keras.utils.PyDataset)
 
 
-class Adapter:
+class Adapter(AroundFeed):
     """The body of the DataAdapter, without its base class, which is known only once Keras is imported.
 
     `feed` may be replaced by another around it before the first epoch, to record what passes.
@@ -114,18 +114,6 @@ class Adapter:
         """What weighs the batches of the loop that is asking: it is known by the object that asked for the length."""
         asking = frame.f_locals.get("self")
         return next((weigh for known, weigh in self._weighers.items() if known is asking), None)
-
-    @property
-    def batch_size(self) -> int | None:
-        return self.feed.batch_size
-
-    @property
-    def has_partial_batch(self) -> bool | None:
-        return self.feed.has_partial_batch
-
-    @property
-    def partial_batch_size(self) -> int | None:
-        return self.feed.partial_batch_size
 
     def on_epoch_begin(self) -> None:
         """Nothing: Keras does not call these in pairs, so epochs are counted where they are opened."""

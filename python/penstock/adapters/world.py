@@ -49,9 +49,9 @@ def _of_variables(variables: Mapping[str, str], modules: Mapping[str, Any]) -> W
     try:
         rank, size = int(variables["RANK"]), int(variables["WORLD_SIZE"])
     except ValueError:
-        raise InvalidArgumentError("distribute: the environment", got=said, expected="two integers") from None
+        raise InvalidArgumentError("the environment", got=said, expected="two integers") from None
     if not 0 <= rank < size:
-        raise InvalidArgumentError("distribute: the environment", got=said, expected="0 <= RANK < WORLD_SIZE")
+        raise InvalidArgumentError("the environment", got=said, expected="0 <= RANK < WORLD_SIZE")
     return World(rank, size, "RANK and WORLD_SIZE")
 
 
@@ -65,7 +65,9 @@ def _of_tf_config(variables: Mapping[str, str], modules: Mapping[str, Any]) -> W
         chiefs, workers = len(cluster.get("chief", ())), len(cluster.get("worker", ()))
         kind, index = task.get("type", "worker"), int(task.get("index", 0))
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidArgumentError("distribute: TF_CONFIG", got=text[:80], expected="its JSON") from error
+        raise InvalidArgumentError(
+            "TF_CONFIG cannot be read", got=text[:80], expected='JSON with a "cluster" and a "task"'
+        ) from error
     if kind not in ("chief", "worker") or not chiefs + workers:
         return None
     return World(index + (chiefs if kind == "worker" else 0), chiefs + workers, "TF_CONFIG")

@@ -45,19 +45,17 @@ def _signature_of(types: Any, shapes: Any, where: Location) -> Any:
                 "from_generator: output_types and output_shapes", got=f"{types!r} of shape {shapes!r}",
                 expected="a dtype and its shape", where=where,
             ) from error  # fmt: skip
-    keys = list(types) if isinstance(types, dict) else range(len(types))
-    if shapes is not None and (not isinstance(shapes, dict | tuple | list) or len(shapes) != len(types)):
+    if isinstance(types, dict):
+        keys, is_nested_alike = list(types), isinstance(shapes, dict) and set(shapes) == set(types)
+    else:
+        keys = list(range(len(types)))
+        is_nested_alike = isinstance(shapes, tuple | list) and len(shapes) == len(types)
+    if shapes is not None and not is_nested_alike:
         raise InvalidArgumentError(
             "from_generator: output_shapes", got=repr(shapes), expected=f"nested as output_types: {types!r}",
             where=where,
         )  # fmt: skip
-    try:
-        parts = {key: _signature_of(types[key], None if shapes is None else shapes[key], where) for key in keys}
-    except (KeyError, TypeError):
-        raise InvalidArgumentError(
-            "from_generator: output_shapes", got=repr(shapes), expected=f"nested as output_types: {types!r}",
-            where=where,
-        ) from None  # fmt: skip
+    parts = {key: _signature_of(types[key], None if shapes is None else shapes[key], where) for key in keys}
     return parts if isinstance(types, dict) else tuple(parts.values())
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from penstock.train.precision.skipped import applied_steps
+
 
 class LossScale(Protocol):
     """Whoever scales the loss."""
@@ -18,14 +20,10 @@ class KerasLossScale:
 
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
-        self._applied = self._count()
-
-    def _count(self) -> int:
-        each = getattr(self._optimizer.inner_optimizer, "gradient_accumulation_steps", None) or 1
-        return int(self._optimizer.iterations) * each
+        self._applied = applied_steps(optimizer)
 
     def skipped(self, steps: int) -> int:
-        before, self._applied = self._applied, self._count()
+        before, self._applied = self._applied, applied_steps(self._optimizer)
         return max(0, steps - (self._applied - before))
 
 

@@ -18,8 +18,7 @@ def skipped_steps(optimizer: Any, steps: int | None = None) -> int | None:
     if hasattr(optimizer, "skipped_steps"):
         return int(optimizer.skipped_steps()) if optimizer.is_enabled() else None
     if hasattr(optimizer, "dynamic_scale") and hasattr(optimizer, "inner_optimizer"):
-        inner = optimizer.inner_optimizer
-        applied = int(getattr(inner, "_iterations", optimizer.iterations))  # of accumulated steps each counts
+        applied = applied_steps(optimizer)
         if steps is not None:
             return max(0, steps - applied)
         good, every = int(optimizer.step_counter), int(optimizer.dynamic_growth_steps)
@@ -28,6 +27,11 @@ def skipped_steps(optimizer: Any, steps: int | None = None) -> int | None:
         backoff = float(optimizer.get_backoff_factor())
         return max(0, round(math.log(float(optimizer.get_scale()) / float(optimizer._init_scale), backoff)))
     return None
+
+
+def applied_steps(optimizer: Any) -> int:
+    """Steps that Keras' `LossScaleOptimizer` applied since it was new; of accumulated ones each counts."""
+    return int(getattr(optimizer.inner_optimizer, "_iterations", optimizer.iterations))
 
 
 def least_skipped(initial: float, scale: float, applied: int, good: int, every: int) -> int:
